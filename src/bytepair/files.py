@@ -1,0 +1,147 @@
+"""The one place that writes files, and the strict reader of the JSON we wrote.
+
+A file is written whole to a temporary name in its own folder and then renamed over the old one:
+whoever looks sees the old bytes or the new ones. JSON has one canonical layout, so equal values
+are equal bytes on every machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bytepair.errors import ArtifactError, TextError
+
+StrPath = str | os.PathLike[str]
+
+
+def sha256(data: bytes | bytearray | memoryview) -> str:
+    """The SHA-256 of `data` as 64 lower-case hex digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def decode_utf8(data: bytes, path: StrPath) -> str:
+    """Decode strictly; a bad byte is a TextError that names the file, its offset and the byte."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TextError(
+            f"{os.fspath(path)}: not UTF-8: byte 0x{data[error.start]:02x} at byte offset "
+            f"{error.start} ({error.reason}). Convert the file to UTF-8."
+        ) from None
+
+
+def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
+    """Replace the file at `path` by `data` in one step; its folder is made if need be."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes it 0600
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def dump_json(value: Any, *, indent: int | None = 1) -> bytes:
+    """The canonical JSON bytes of `value`: UTF-8, LF, one final LF, keys in the order given.
+
+    >>> dump_json({"name": "café", "ids": [1, 2]}, indent=None)
+    b'{"name": "caf\\xc3\\xa9", "ids": [1, 2]}\\n'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    return text.encode("utf-8") + b"\n"
+
+
+def write_json(path: StrPath, value: Any) -> None:
+    """Write `value` as canonical JSON."""
+    write_bytes(path, dump_json(value))
+
+
+def parse_json(data: bytes, path: StrPath) -> Any:
+    """Parse JSON strictly: no BOM, no duplicate key, no NaN or Infinity, nothing after the value.
+
+    Raises:
+        ArtifactError: what is wrong, with the file's name.
+    """
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise ArtifactError(f"{os.fspath(path)}: starts with a byte order mark. Save it without.")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = dict(pairs)
+        if len(keys) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ArtifactError(f"{os.fspath(path)}: the key {twice!r} stands twice in one object.")
+        return keys
+
+    def refuse(constant: str) -> Any:
+        raise ArtifactError(f"{os.fspath(path)}: {constant} is not a JSON number.")
+
+    try:
+        return json.loads(
+            data.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse
+        )
+    except UnicodeDecodeError as error:
+        raise ArtifactError(
+            f"{os.fspath(path)}: not UTF-8: byte 0x{data[error.start]:02x} at byte offset "
+            f"{error.start}."
+        ) from None
+    except json.JSONDecodeError as error:
+        raise ArtifactError(
+            f"{os.fspath(path)}: not JSON: {error}. The file is damaged or cut short."
+        ) from None
+    except RecursionError:
+        raise ArtifactError(f"{os.fspath(path)}: not ours: nested too deeply.") from None
+
+
+def read_bytes(path: StrPath) -> bytes:
+    """The bytes of a file that a stage before this one has made.
+
+    Raises:
+        ArtifactError: there is no such file.
+    """
+    try:
+        return Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise ArtifactError(
+            f"{os.fspath(path)}: no such file. Run `dvc repro`, or `dvc pull` with a remote."
+        ) from None
+
+
+def read_json(path: StrPath) -> Any:
+    """Read JSON that bytepair wrote; see parse_json for what is refused."""
+    return parse_json(read_bytes(path), path)
+
+
+def read_verified(path: StrPath, expected_sha256: str) -> bytes:
+    """The bytes of a file whose hash is on record.
+
+    Raises:
+        ArtifactError: the file is absent, or its bytes are not the recorded ones.
+    """
+    data = read_bytes(path)
+    found = sha256(data)
+    if found != expected_sha256:
+        raise ArtifactError(
+            f"{os.fspath(path)}: sha256 is {found}, but {expected_sha256} is on record. "
+            "The file was changed after it was made: delete it and run `dvc repro`."
+        )
+    return data
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
