@@ -40,25 +40,27 @@ def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
     """Replace the file at `path` by `data` in one step; its folder is made if need be."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(
+        prefix=f".{path.name}.", suffix=".tmp", dir=path.parent
+    )
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes it 0600
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
+        Path(temporary).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            Path(temporary).unlink()
         raise
 
 
 def dump_json(value: Any, *, indent: int | None = 1) -> bytes:
-    """The canonical JSON bytes of `value`: UTF-8, LF, one final LF, keys in the order given.
+    r"""The canonical JSON bytes of `value`: UTF-8, LF, one final LF, keys in the order given.
 
     >>> dump_json({"name": "café", "ids": [1, 2]}, indent=None)
-    b'{"name": "caf\\xc3\\xa9", "ids": [1, 2]}\\n'
+    b'{"name": "caf\xc3\xa9", "ids": [1, 2]}\n'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     return text.encode("utf-8") + b"\n"
@@ -90,9 +92,7 @@ def parse_json(data: bytes, path: StrPath) -> Any:
         raise ArtifactError(f"{os.fspath(path)}: {constant} is not a JSON number.")
 
     try:
-        return json.loads(
-            data.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse
-        )
+        return json.loads(data.decode("utf-8"), object_pairs_hook=unique, parse_constant=refuse)
     except UnicodeDecodeError as error:
         raise ArtifactError(
             f"{os.fspath(path)}: not UTF-8: byte 0x{data[error.start]:02x} at byte offset "

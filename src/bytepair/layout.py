@@ -64,5 +64,13 @@ class TokenizerPaths:
         return self.folder / "report"
 
     @property
+    def training_curve(self) -> Path:
+        return self.report / "training.json"
+
+    @property
+    def measures(self) -> Path:
+        return self.report / "measures.json"
+
+    @property
     def metrics(self) -> Path:
         return self.root / "metrics" / f"{self.name}.json"

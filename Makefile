@@ -1,0 +1,55 @@
+# make demo    environment, dependencies, the pipeline on the bundled sample, the metrics table
+# make test    environment, lint, strict types, pytest
+# make repro   environment and the whole pipeline; needs the corpora or the network
+# make lock    the requirements files again from pyproject.toml
+
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
+	$$python -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$python && break; done)
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+export PATH := $(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check repro lock clean
+
+demo: $(VENV)/.run
+	dvc repro measure@sample-512
+	dvc metrics show
+
+test: check
+	python -m pytest -n auto
+
+check: $(VENV)/.dev
+	ruff format --check .
+	ruff check .
+	mypy
+
+repro: $(VENV)/.run
+	dvc repro
+	dvc metrics show
+
+lock: $(VENV)/.dev
+	for set in run dev; do \
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command 'make lock' $$UPGRADE pyproject.toml \
+	requirements/build.in $$(test $$set = run || echo --extra dev --constraint requirements/run.txt) \
+	--output-file requirements/$$set.txt || exit 1; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed" \
+	"(Debian: apt-get install python3-venv; or make PYTHON=/path/to/python3.12)." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# The package itself is installed editable, by the pinned setuptools and without a download.
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(VENV)/bin/python
+	python -m pip install --quiet --require-hashes -r requirements/run.txt
+	python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	python -m pip install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@

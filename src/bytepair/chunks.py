@@ -1,0 +1,77 @@
+"""Cutting text into chunks.
+
+A chunk (a "pretoken") is what the pattern cuts; merges never cross its edge. Special tokens are
+cut out before the pattern sees the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from bytepair.errors import TextError, TokenError
+
+
+def check_text(text: str) -> None:
+    r"""Refuse a str that has no UTF-8 form.
+
+    >>> check_text("a\ud83db")
+    Traceback (most recent call last):
+    bytepair.errors.TextError: lone surrogate U+D83D at position 1: the text has no UTF-8 form. ...
+    """
+    try:
+        text.isascii() or text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TextError(
+            f"lone surrogate U+{ord(text[error.start]):04X} at position {error.start}: the text "
+            "has no UTF-8 form. Decode its source strictly, or replace the character yourself."
+        ) from None
+    except AttributeError:
+        raise TypeError(f"text must be a str, not {type(text).__name__}") from None
+
+
+def check_special_tokens(special_tokens: Sequence[str]) -> tuple[str, ...]:
+    """Special tokens are non-empty, distinct strings; their order is the order of their ids."""
+    if isinstance(special_tokens, str):
+        raise TokenError(f"special_tokens must be a list of strings, not {special_tokens!r}.")
+    for special in special_tokens:
+        if not isinstance(special, str):
+            raise TokenError(f"special token {special!r} is not a string.")
+        if special == "":
+            raise TokenError("special token '' is empty and would match everywhere: remove it.")
+        check_text(special)
+    twice = [text for text, number in Counter(special_tokens).items() if number > 1]
+    if twice:
+        raise TokenError(f"special token {twice[0]!r} is listed twice: remove one.")
+    return tuple(special_tokens)
+
+
+def compile_special_tokens(special_tokens: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern that finds special tokens, the longest at each place; None if there are none."""
+    longest_first = sorted(special_tokens, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def cut(text: str, pattern: re.Pattern[str] | None) -> list[str]:
+    r"""The chunks of a text in order; joined they are the text again.
+
+    Whole matches are chunks, and so is what lies between two of them; empty matches are not.
+
+    >>> cut("Hi, you!", re.compile(r"\w+"))
+    ['Hi', ', ', 'you', '!']
+    """
+    if pattern is None:
+        return [text] if text else []
+    if not pattern.groups:
+        matches: list[str] = pattern.findall(text)
+        if sum(map(len, matches)) == len(text):
+            return [match for match in matches if match] if "" in matches else matches
+    chunks: list[str] = []
+    end = 0
+    for match in pattern.finditer(text):
+        start, stop = match.span()
+        chunks += (text[end:start], text[start:stop])
+        end = stop
+    chunks.append(text[end:])
+    return [chunk for chunk in chunks if chunk]

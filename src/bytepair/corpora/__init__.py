@@ -1,0 +1,1 @@
+"""From a published file to documents in splits; knows files and documents, nothing of BPE."""

@@ -1,0 +1,195 @@
+"""How often each distinct chunk of a text occurs: all that training needs of a text."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens, cut
+from bytepair.errors import ArtifactError, BytepairError
+from bytepair.files import (
+    StrPath,
+    dump_json,
+    read_json,
+    read_verified,
+    sha256,
+    write_bytes,
+    write_json,
+)
+from bytepair.patterns import Pattern
+
+COUNTS_VERSION = 1
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """How often each distinct chunk of a text occurs, and what cut it.
+
+    Attributes:
+        counts: from a chunk's bytes to how often it occurs, at least once.
+        pattern: what cut the text.
+        special_tokens: cut out before the pattern, so never part of a chunk.
+        train_sha256: hash of the text counted; None if unknown.
+    """
+
+    counts: Mapping[bytes, int]
+    pattern: Pattern
+    special_tokens: tuple[str, ...] = ()
+    train_sha256: str | None = None
+
+    @classmethod
+    def count(
+        cls,
+        documents: Iterable[str],
+        *,
+        pattern: Pattern | str | None = None,
+        special_tokens: Sequence[str] = (),
+        train_sha256: str | None = None,
+    ) -> ChunkCounts:
+        """Count the chunks of documents; a chunk never reaches from one document into the next.
+
+        Raises:
+            TextError: a document holds a lone surrogate.
+        """
+        pattern = Pattern.of(pattern)
+        special_tokens = check_special_tokens(special_tokens)
+        compiled = pattern.compiled()
+        specials = compile_special_tokens(special_tokens)
+        counter: Counter[str] = Counter()
+        for document in documents:
+            check_text(document)
+            for text in specials.split(document) if specials else (document,):
+                counter.update(cut(text, compiled))
+        counts = {chunk.encode("utf-8"): number for chunk, number in counter.items()}
+        return cls(counts, pattern, special_tokens, train_sha256)
+
+    @property
+    def total(self) -> int:
+        """The number of chunks in the text."""
+        return sum(self.counts.values())
+
+    def save(self, folder: StrPath) -> None:
+        """Write the counts, sorted by chunk bytes, with a hash of each file in index.json.
+
+        Files: `chunks.bin` (the chunks' bytes joined), `ends.bin` (where each ends) and
+        `counts.bin`, both unsigned 64-bit little-endian.
+        """
+        folder = Path(folder)
+        chunks = sorted(self.counts)
+        ends = array("Q")
+        end = 0
+        for chunk in chunks:
+            end += len(chunk)
+            ends.append(end)
+        files = {
+            "chunks.bin": b"".join(chunks),
+            "ends.bin": _little_endian(ends),
+            "counts.bin": _little_endian(array("Q", map(self.counts.__getitem__, chunks))),
+        }
+        for name, data in files.items():
+            write_bytes(folder / name, data)
+        write_json(folder / "index.json", {**self._header(), **_sizes(chunks, self.total, files)})
+
+    @classmethod
+    def load(cls, folder: StrPath) -> ChunkCounts:
+        """Read counts that `save` wrote, and check every byte of them.
+
+        Raises:
+            ArtifactError: a file is absent, damaged, or does not fit the others.
+        """
+        folder = Path(folder)
+        index = read_json(folder / "index.json")
+        try:
+            pattern = Pattern(index["pattern"], index["engine"])
+            special_tokens = check_special_tokens(index["special_tokens"])
+            hashes = index["files"]
+            data, ends, numbers = (
+                read_verified(folder / name, hashes[name])
+                for name in ("chunks.bin", "ends.bin", "counts.bin")
+            )
+            chunks = list(_slices(data, _from_little_endian(ends)))
+            counts = dict(zip(chunks, _from_little_endian(numbers), strict=True))
+            found = cls(counts, pattern, special_tokens, index["train_sha256"])
+            expected = {
+                **found._header(),
+                **_sizes(
+                    chunks,
+                    found.total,
+                    {"chunks.bin": data, "ends.bin": ends, "counts.bin": numbers},
+                ),
+            }
+        except ArtifactError:
+            raise
+        except (KeyError, TypeError, ValueError, BytepairError) as error:
+            raise ArtifactError(f"{folder / 'index.json'}: damaged: {error!r}. {_REMEDY}") from None
+        if index != expected or 0 in counts.values() or sorted(counts) != chunks or b"" in counts:
+            wrong = [key for key in expected if index.get(key) != expected[key]] or ["chunks"]
+            raise ArtifactError(f"{folder / 'index.json'}: {wrong[0]} does not fit. {_REMEDY}")
+        return found
+
+    def check_made_with(self, pattern: Pattern, special_tokens: Sequence[str]) -> None:
+        """Refuse counts that were made with another pattern or other special tokens."""
+        other = ChunkCounts({}, pattern, tuple(special_tokens))
+        if self.chunker_sha256 != other.chunker_sha256:
+            raise ArtifactError(
+                f"the counts were made with pattern {self.pattern.regex!r} ({self.pattern.engine}) "
+                f"and special tokens {list(self.special_tokens)}, not with {pattern.regex!r} "
+                f"({pattern.engine}) and {list(special_tokens)}. Count again: `dvc repro`."
+            )
+
+    @property
+    def chunker_sha256(self) -> str:
+        """The hash of what cuts text: engine, pattern and special tokens."""
+        chunker = [self.pattern.engine, self.pattern.regex, list(self.special_tokens)]
+        return sha256(dump_json(chunker, indent=None))
+
+    def _header(self) -> dict[str, Any]:
+        return {
+            "version": COUNTS_VERSION,
+            "engine": self.pattern.engine,
+            "pattern": self.pattern.regex,
+            "special_tokens": list(self.special_tokens),
+            "chunker_sha256": self.chunker_sha256,
+            "train_sha256": self.train_sha256,
+        }
+
+
+_REMEDY = "Delete the folder and run `dvc repro`."
+
+
+def _sizes(chunks: Sequence[bytes], total: int, files: Mapping[str, bytes]) -> dict[str, Any]:
+    return {
+        "distinct": len(chunks),
+        "total": total,
+        "files": {name: sha256(data) for name, data in files.items()},
+    }
+
+
+def _slices(data: bytes, ends: Iterable[int]) -> Iterator[bytes]:
+    start = 0
+    for end in ends:
+        if not start < end <= len(data):
+            raise ValueError(f"chunk end {end} after {start} in {len(data)} bytes")
+        yield data[start:end]
+        start = end
+    if start != len(data):
+        raise ValueError(f"{len(data) - start} bytes after the last chunk")
+
+
+def _little_endian(numbers: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _from_little_endian(data: bytes) -> array[int]:
+    numbers = array("Q")
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers

@@ -1,0 +1,160 @@
+"""The figures to judge a tokenizer by, and a check that the books balance.
+
+`measure` gives the few numbers of `dvc metrics show`, `report` the lists behind them. Bytes are
+counted by the tokens' own bytes, never by decoding: a decoder that puts U+FFFD for a broken
+character would count bytes that no text has. How good the tokens are is left to the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bytepair.errors import ArtifactError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bytepair.baseline import Baseline
+    from bytepair.tokens import Tokens
+
+SPLITS = ("train", "val", "test")
+LONGEST = 20
+BLOCK = 1 << 20  # ids counted at a time: bincount widens them to 8 bytes each
+
+
+def measure(
+    splits: Mapping[str, Tokens],
+    vocabulary: Sequence[bytes],
+    *,
+    requested: int,
+    separator_bytes: int,
+    show_test: bool,
+    baseline: Baseline | None = None,
+) -> dict[str, Any]:
+    """The contents of metrics/<tokenizer>.json.
+
+    Args:
+        splits: the tokens of each split that exists.
+        vocabulary: the bytes of every id, special tokens included.
+        requested: the vocabulary size that was asked for.
+        separator_bytes: how many bytes the corpus puts between two documents of a split.
+        show_test: whether the test split may be seen; its books are checked all the same.
+        baseline: gives val its `bits_per_byte`.
+
+    Raises:
+        ArtifactError: a split's tokens do not add up to its bytes, or two things given here were
+            not made from each other.
+    """
+    counts = {name: _count_ids(splits[name], vocabulary, name) for name in SPLITS if name in splits}
+    for name, split_counts in counts.items():
+        _check_books(splits[name], split_counts, vocabulary, separator_bytes, name)
+    figures: dict[str, Any] = {}
+    for name in _shown(splits, show_test=show_test):
+        size, tokens = splits[name].index.text_bytes, len(splits[name])
+        figures[name] = {"bytes": size, "tokens": tokens, "bytes_per_token": _ratio(size, tokens)}
+    if baseline is not None and "val" in splits:
+        figures["val"]["bits_per_byte"] = _bits_per_byte(baseline, splits["val"])
+    unused = int(np.count_nonzero(counts["train"] == 0)) if "train" in counts else None
+    figures["vocab"] = {"requested": requested, "size": len(vocabulary), "unused_on_train": unused}
+    return figures
+
+
+def report(
+    splits: Mapping[str, Tokens],
+    vocabulary: Sequence[bytes],
+    *,
+    special_ids: Collection[int],
+    show_test: bool,
+) -> dict[str, Any]:
+    """The contents of report/measure.json: longest tokens, unused ids, figures by document.
+
+    Special tokens, which nobody learned, are not among the longest. A token's bytes are shown as
+    text with \\xNN for what is not UTF-8; a document's bytes are those of its tokens.
+    """
+    learned = [number for number in range(len(vocabulary)) if number not in special_ids]
+    learned.sort(key=lambda number: (-len(vocabulary[number]), number))
+    unused = None
+    if "train" in splits:
+        counts = _count_ids(splits["train"], vocabulary, "train")
+        unused = np.flatnonzero(counts == 0).tolist()
+    return {
+        "longest_tokens": [
+            {"id": number, "text": vocabulary[number].decode("utf-8", errors="backslashreplace")}
+            for number in learned[:LONGEST]
+        ],
+        "unused_on_train": unused,
+        "documents": {
+            name: _by_document(splits[name], vocabulary)
+            for name in _shown(splits, show_test=show_test)
+        },
+    }
+
+
+def _shown(splits: Mapping[str, Tokens], *, show_test: bool) -> list[str]:
+    return [name for name in SPLITS if name in splits and (show_test or name != "test")]
+
+
+def _count_ids(tokens: Tokens, vocabulary: Sequence[bytes], name: str) -> NDArray[np.int64]:
+    """How often each id occurs: (vocab_size,)."""
+    size = tokens.index.vocab_size
+    if size != len(vocabulary):
+        raise ArtifactError(
+            f"{name}: its tokens are of a vocabulary of {size}, but {len(vocabulary)} tokens were "
+            "given. Run `dvc repro` to encode it again."
+        )
+    counts = np.zeros(size, np.int64)
+    for start in range(0, len(tokens), BLOCK):
+        counts += np.bincount(tokens.ids[start : start + BLOCK], minlength=size)
+    return counts
+
+
+def _check_books(
+    tokens: Tokens,
+    counts: NDArray[np.int64],
+    vocabulary: Sequence[bytes],
+    separator_bytes: int,
+    name: str,
+) -> None:
+    lengths = _lengths(vocabulary)
+    if tokens.index.separator_id is not None:
+        lengths[tokens.index.separator_id] = 0
+    gaps = max(len(tokens.starts) - 1, 0)
+    found = int(counts @ lengths) + gaps * separator_bytes
+    if found != tokens.index.text_bytes:
+        raise ArtifactError(
+            f"{name}: its tokens and {gaps} separators stand for {found} bytes, but its text has "
+            f"{tokens.index.text_bytes}. Run `dvc repro` to encode it again."
+        )
+
+
+def _bits_per_byte(baseline: Baseline, val: Tokens) -> float | None:
+    entry = baseline.manifest["val"]
+    if entry["tokens_sha256"] != val.index.tokens_sha256:
+        raise ArtifactError(
+            f"val: its tokens have the sha256 {val.index.tokens_sha256}, but the baseline was "
+            f"evaluated on {entry['tokens_sha256']}. Run `dvc repro`: its stage baseline must run "
+            "again."
+        )
+    figure: float | None = entry["bits_per_byte"]
+    return figure
+
+
+def _by_document(tokens: Tokens, vocabulary: Sequence[bytes]) -> list[dict[str, Any]]:
+    lengths, entries = _lengths(vocabulary), []
+    for name, ids in tokens.documents():
+        size, count = int(lengths[ids].sum()), len(ids)
+        entries.append(
+            {"name": name, "bytes": size, "tokens": count, "bytes_per_token": _ratio(size, count)}
+        )
+    return entries
+
+
+def _lengths(vocabulary: Sequence[bytes]) -> NDArray[np.int64]:
+    return np.array([len(token) for token in vocabulary], np.int64)
+
+
+def _ratio(size: int, tokens: int) -> float | None:
+    return round(size / tokens, 6) if tokens else None

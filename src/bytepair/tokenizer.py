@@ -1,0 +1,396 @@
+"""The public face: a byte-level BPE tokenizer that trains, encodes, decodes, loads and saves.
+
+Needs the standard library alone; numpy only for arrays, regex only for a pattern of one's own
+that asks for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import os
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from bytepair import bpe_file
+from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens, cut
+from bytepair.errors import TokenError
+from bytepair.files import StrPath, read_bytes, sha256, write_bytes
+from bytepair.merging import merge_chunk
+from bytepair.patterns import Pattern
+from bytepair.streaming import Errors, StreamDecoder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from bytepair.counts import ChunkCounts
+    from bytepair.training import Training
+
+Pair = tuple[int, int]
+SpecialChoice = Literal["all"] | Collection[str]
+
+# Words repeat, so their ids are remembered: this many chunks of at most that many characters, then
+# the memory starts afresh. English prose finds 97 % of its chunks there.
+MAX_CACHED_CHUNKS = 1 << 16
+MAX_CACHED_LENGTH = 128
+
+
+class Tokenizer:
+    """A byte-level BPE tokenizer; immutable, picklable, safe to share between threads.
+
+    Ids 0 to 255 are the bytes, then follow the merges in rank order, then the special tokens.
+
+    >>> tok = Tokenizer.train("low low low lower lowest newer newest", vocab_size=259,
+    ...                       pattern="words")
+    >>> tok.merges
+    ((108, 111), (256, 119), (32, 257))
+    >>> tok.encode("low lowest")
+    [257, 258, 101, 115, 116]
+    >>> tok.decode([257, 258, 101, 115, 116])
+    'low lowest'
+
+    Args:
+        merges: pairs of ids in rank order.
+        pattern: a Pattern, a preset's name (`gpt2-ascii`, `words`, `notebook`, `gpt2`, `cl100k`,
+            `o200k`), a regular expression for `re`, or None for no cut.
+        special_tokens: non-empty, distinct texts, in the order of their ids.
+        train_sha256: hash of the text trained on, if known.
+
+    Raises:
+        TokenizerFileError: a merge uses an id that is not made yet, or makes a token twice.
+        PatternError: the pattern does not compile.
+        TokenError: a special token is empty or listed twice.
+    """
+
+    def __init__(
+        self,
+        merges: Sequence[Sequence[int]],
+        *,
+        pattern: Pattern | str | None = None,
+        special_tokens: Sequence[str] = (),
+        train_sha256: str | None = None,
+    ) -> None:
+        self._content = bpe_file.BpeFile(
+            pattern=Pattern.of(pattern),
+            special_tokens=check_special_tokens(special_tokens),
+            train_sha256=bpe_file.check_train_sha256(train_sha256),
+            merges=bpe_file.check_merges(merges),
+        )
+        self._sha256 = sha256(self._content.to_bytes())
+        self._ids = {pair: 256 + rank for rank, pair in enumerate(self._content.merges)}
+        self._vocab = [bytes([byte]) for byte in range(256)]
+        for left, right in self._content.merges:
+            self._vocab.append(self._vocab[left] + self._vocab[right])
+        first_special = len(self._vocab)
+        self._special_tokens = {
+            text: first_special + number for number, text in enumerate(self._content.special_tokens)
+        }
+        self._vocab += (text.encode("utf-8") for text in self._special_tokens)
+        self._compiled = self._content.pattern.compiled()
+        self._cache: dict[str, list[int]] = {}
+
+    @classmethod
+    def train(
+        cls,
+        texts: str | Iterable[str],
+        *,
+        vocab_size: int,
+        pattern: Pattern | str | None = None,
+        special_tokens: Sequence[str] = (),
+        min_count: int = 2,
+    ) -> Tokenizer:
+        """Train on texts, each a document of its own; a bare str is one document.
+
+        Args:
+            texts: read once, so any iterable will do.
+            vocab_size: bytes, merges and special tokens together.
+            pattern: see Tokenizer.
+            special_tokens: cut out of the texts, never trained on.
+            min_count: a pair must occur this often to be merged.
+
+        Raises:
+            TrainingError: vocab_size is below 256 and the special tokens, or there is no text.
+            TextError: a text holds a lone surrogate.
+        """
+        from bytepair.counts import ChunkCounts
+        from bytepair.training import count_merges
+
+        count_merges(vocab_size, check_special_tokens(special_tokens))  # before reading any text
+        counts = ChunkCounts.count(
+            [texts] if isinstance(texts, str) else texts,
+            pattern=pattern,
+            special_tokens=special_tokens,
+        )
+        return cls.from_counts(counts, vocab_size=vocab_size, min_count=min_count)
+
+    @classmethod
+    def from_counts(cls, counts: ChunkCounts, *, vocab_size: int, min_count: int = 2) -> Tokenizer:
+        """Train on chunk counts; the same counts give the same tokenizer.
+
+        Warns when no pair is left that occurs `min_count` times before `vocab_size` is reached.
+        """
+        tokenizer, _ = cls.trace_from_counts(counts, vocab_size=vocab_size, min_count=min_count)
+        return tokenizer
+
+    @classmethod
+    def trace_from_counts(
+        cls, counts: ChunkCounts, *, vocab_size: int, min_count: int = 2
+    ) -> tuple[Tokenizer, Training]:
+        """The same, with what training saw at each step."""
+        from bytepair.training import count_merges, train
+
+        wanted = count_merges(vocab_size, counts.special_tokens)
+        trace = train(counts.counts, merges=wanted, min_count=min_count)
+        if len(trace.merges) < wanted:
+            warnings.warn(
+                f"training stopped at {vocab_size - wanted + len(trace.merges)} ids of "
+                f"{vocab_size}: no pair is left that occurs {min_count} times.",
+                stacklevel=3,
+            )
+        tokenizer = cls(
+            trace.merges,
+            pattern=counts.pattern,
+            special_tokens=counts.special_tokens,
+            train_sha256=counts.train_sha256,
+        )
+        return tokenizer, trace
+
+    @classmethod
+    def load(cls, path: StrPath) -> Tokenizer:
+        """Read a bpe.json and check all of it.
+
+        Raises:
+            ArtifactError: there is no such file.
+            TokenizerFileError: what is wrong, naming file, field and value.
+        """
+        return cls._of(bpe_file.parse(read_bytes(path), os.fspath(path)))
+
+    def save(self, path: StrPath) -> None:
+        """Write bpe.json; the file is replaced in one step, and its sha256 is `self.sha256`."""
+        write_bytes(path, self._content.to_bytes())
+
+    @property
+    def sha256(self) -> str:
+        """The tokenizer's identity: the hash of the bytes that `save` writes."""
+        return self._sha256
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of ids: bytes, merges and special tokens."""
+        return len(self._vocab)
+
+    @property
+    def vocab(self) -> list[bytes]:
+        """Each id's bytes, in id order; a special token's are its text in UTF-8."""
+        return list(self._vocab)
+
+    @property
+    def merges(self) -> tuple[Pair, ...]:
+        """The pairs of ids in rank order; merge number n makes id 256 + n."""
+        return self._content.merges
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """From each special token's text to its id, in id order."""
+        return dict(self._special_tokens)
+
+    @property
+    def pattern(self) -> Pattern:
+        """What cuts text into chunks."""
+        return self._content.pattern
+
+    @property
+    def train_sha256(self) -> str | None:
+        """The hash of the text trained on, or None if it is not known."""
+        return self._content.train_sha256
+
+    def encode(
+        self,
+        text: str,
+        *,
+        allowed_special: SpecialChoice = (),
+        disallowed_special: SpecialChoice = (),
+    ) -> list[int]:
+        """The ids of a text.
+
+        The text of a special token is ordinary text, unless it is allowed to be more.
+
+        >>> tok = Tokenizer([], special_tokens=["<|end|>"])
+        >>> tok.encode("a<|end|>")
+        [97, 60, 124, 101, 110, 100, 124, 62]
+        >>> tok.encode("a<|end|>", allowed_special="all")
+        [97, 256]
+        >>> tok.encode("a<|end|>", disallowed_special="all")
+        Traceback (most recent call last):
+        bytepair.errors.TokenError: the text holds the special token '<|end|>' at position 1: ...
+
+        Args:
+            text: any str without lone surrogates.
+            allowed_special: special tokens whose text becomes their id, or "all".
+            disallowed_special: special tokens whose text is an error, or "all" for all that are
+                not allowed.
+
+        Raises:
+            TextError: the text holds a lone surrogate.
+            TokenError: the text holds a disallowed special token, or one named is not known.
+        """
+        check_text(text)
+        allowed = self._chosen(allowed_special)
+        disallowed = self._chosen(disallowed_special) - allowed
+        if disallowed:
+            _refuse(text, disallowed)
+        specials = compile_special_tokens(allowed)
+        if specials is None:
+            return self._encode_ordinary(text)
+        ids: list[int] = []
+        end = 0
+        for match in specials.finditer(text):
+            ids += self._encode_ordinary(text[end : match.start()])
+            ids.append(self._special_tokens[match.group()])
+            end = match.end()
+        ids += self._encode_ordinary(text[end:])
+        return ids
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        *,
+        allowed_special: SpecialChoice = (),
+        disallowed_special: SpecialChoice = (),
+    ) -> list[list[int]]:
+        """The ids of each text; see `encode`."""
+        return [
+            self.encode(
+                text, allowed_special=allowed_special, disallowed_special=disallowed_special
+            )
+            for text in texts
+        ]
+
+    def encode_array(
+        self,
+        text: str,
+        *,
+        allowed_special: SpecialChoice = (),
+        disallowed_special: SpecialChoice = (),
+    ) -> NDArray[Any]:
+        """The ids of a text as a numpy array of shape (tokens,).
+
+        Its dtype is uint16 if every id of the vocabulary is below 65,536, else uint32.
+        """
+        import numpy as np
+
+        ids = self.encode(
+            text, allowed_special=allowed_special, disallowed_special=disallowed_special
+        )
+        return np.array(ids, dtype=np.uint16 if self.vocab_size <= 1 << 16 else np.uint32)
+
+    def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
+        """The bytes of ids, joined: exact for every list of ids.
+
+        Raises:
+            TokenError: something is not an id of this tokenizer.
+        """
+        size = self.vocab_size - len(self._special_tokens) if skip_special_tokens else None
+        vocab = self._vocab
+        return b"".join([vocab[i] for i in self._checked(ids) if size is None or i < size])
+
+    def decode(
+        self, ids: Iterable[int], *, errors: Errors = "replace", skip_special_tokens: bool = False
+    ) -> str:
+        """The text of ids: their bytes joined, then decoded.
+
+        >>> Tokenizer([]).decode([226, 130, 65])
+        '\N{REPLACEMENT CHARACTER}A'
+
+        Raises:
+            TokenError: something is not an id of this tokenizer.
+            UnicodeDecodeError: the bytes are not UTF-8, with errors="strict".
+        """
+        return self.decode_bytes(ids, skip_special_tokens=skip_special_tokens).decode(
+            "utf-8", errors
+        )
+
+    def stream_decoder(
+        self, *, errors: Errors = "replace", skip_special_tokens: bool = False
+    ) -> StreamDecoder:
+        """A decoder to feed ids as they come; it gives out only whole characters."""
+        return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
+
+    def _encode_ordinary(self, text: str) -> list[int]:
+        cache = self._cache
+        ids: list[int] = []
+        for chunk in cut(text, self._compiled):
+            known = cache.get(chunk)
+            if known is None:
+                known = merge_chunk(chunk.encode("utf-8"), self._ids)
+                if len(chunk) <= MAX_CACHED_LENGTH:
+                    if len(cache) >= MAX_CACHED_CHUNKS:
+                        cache.clear()
+                    cache[chunk] = known
+            ids += known
+        return ids
+
+    def _chosen(self, choice: SpecialChoice) -> set[str]:
+        if isinstance(choice, str):
+            if choice != "all":
+                raise TokenError(f"expected 'all' or a set of special tokens, got {choice!r}.")
+            return set(self._special_tokens)
+        unknown = [text for text in choice if text not in self._special_tokens]
+        if unknown:
+            raise TokenError(
+                f"{unknown[0]!r} is not a special token of this tokenizer: it has "
+                f"{list(self._special_tokens)}."
+            )
+        return set(choice)
+
+    def _checked(self, ids: Iterable[int]) -> Iterator[int]:
+        size = self.vocab_size
+        for value in ids.tolist() if hasattr(ids, "tolist") else ids:  # an array's own integers
+            token_id = value if type(value) is int else _as_id(value)
+            if not 0 <= token_id < size:
+                raise TokenError(f"{value!r} is not an id of this tokenizer: 0 to {size - 1} are.")
+            yield token_id
+
+    @classmethod
+    def _of(cls, content: bpe_file.BpeFile) -> Tokenizer:
+        return cls(
+            content.merges,
+            pattern=content.pattern,
+            special_tokens=content.special_tokens,
+            train_sha256=content.train_sha256,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tokenizer._of, (self._content,)
+
+    def __eq__(self, other: object) -> bool:
+        return self.sha256 == other.sha256 if isinstance(other, Tokenizer) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Tokenizer of {self.vocab_size} ids, pattern {self.pattern.regex!r}, "
+            f"{len(self._special_tokens)} special tokens, sha256 {self.sha256[:12]}>"
+        )
+
+
+def _as_id(value: Any) -> int:
+    """An integer of another type than int, such as numpy's; a bool is none."""
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(value)
+    raise TokenError(f"{value!r} is not an id: ids are integers.")
+
+
+def _refuse(text: str, disallowed: set[str]) -> None:
+    specials = compile_special_tokens(disallowed)
+    match = specials.search(text) if specials else None
+    if match:
+        raise TokenError(
+            f"the text holds the special token {match.group()!r} at position {match.start()}: "
+            "name it in allowed_special to make it an id, or leave it out of disallowed_special "
+            "to make it ordinary text."
+        )

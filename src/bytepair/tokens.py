@@ -1,0 +1,358 @@
+"""Token ids on disk: a folder per split, which any program with NumPy can read.
+
+    tokens.npy      (tokens,)     <u2 or <u4   the documents' ids, a separator id between two
+    documents.npy   (documents,)  <u8          the offset in tokens.npy at which each one starts
+    index.json                                 what they were made from: hashes, sizes, names
+
+The index is written last and removed first, so a folder that has one is complete. A tokenizer is
+known here by its hash and the size of its vocabulary; turning ids into text is left to it.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bytepair import files
+from bytepair.errors import ArtifactError, TokenError
+
+Ids = NDArray[np.unsignedinteger[Any]]
+Documents = Iterable[tuple[str, Sequence[int] | NDArray[np.integer[Any]]]]  # names and ids
+Check = tuple[str, Callable[[Any], bool]]  # what a value must be, in words and as a test
+
+VERSION = 1
+MAX_VOCABULARY = 1 << 32
+OFFSET_DTYPE = "<u8"
+HEADER_BYTES = 128
+
+TEXT: Check = ("a string", lambda value: isinstance(value, str))
+SHA256: Check = (
+    "64 lower-case hex digits",
+    lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
+)
+COUNT: Check = ("a whole number from 0 on", lambda value: type(value) is int and value >= 0)
+FORMAT: Check = (
+    f"{VERSION}, the only version that this bytepair reads",
+    lambda value: type(value) is int and value == VERSION,
+)
+VOCAB_SIZE: Check = (
+    f"a whole number from 1 to {MAX_VOCABULARY}",
+    lambda value: type(value) is int and 0 < value <= MAX_VOCABULARY,
+)
+INDEX_FIELDS: Mapping[str, Any] = {
+    "version": FORMAT,
+    "tokenizer_sha256": SHA256,
+    "text": {"sha256": SHA256, "bytes": COUNT},
+    "vocab_size": VOCAB_SIZE,
+    "separator_id": ("an id or null", lambda value: value is None or COUNT[1](value)),
+    "dtype": TEXT,
+    "tokens": {"length": COUNT, "sha256": SHA256},
+    "documents": {
+        "length": COUNT,
+        "sha256": SHA256,
+        "names": (
+            "a list of strings",
+            lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
+        ),
+    },
+}
+
+
+@dataclass(frozen=True)
+class TokensIndex:
+    """What index.json states; the two array hashes are of whole files."""
+
+    tokenizer_sha256: str
+    text_sha256: str
+    text_bytes: int
+    vocab_size: int
+    separator_id: int | None
+    dtype: str
+    length: int
+    tokens_sha256: str
+    documents_sha256: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """One split's tokens, read-only; `len` counts all ids, separators included.
+
+    Attributes:
+        ids: (tokens,), uint16 or uint32, mapped from disk.
+        starts: (documents,), uint64.
+        index: what index.json states.
+    """
+
+    ids: Ids
+    starts: NDArray[np.uint64]
+    index: TokensIndex
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def document(self, number: int) -> Ids:
+        """The ids of one document, counted from 0, without the separator after it: (n,), a view."""
+        if not 0 <= number < len(self.starts):
+            raise IndexError(f"document {number}: there are {len(self.starts)}, counted from 0")
+        start = int(self.starts[number])
+        if number + 1 == len(self.starts):
+            return self.ids[start:]
+        gap = 0 if self.index.separator_id is None else 1
+        return self.ids[start : int(self.starts[number + 1]) - gap]
+
+    def documents(self) -> Iterator[tuple[str, Ids]]:
+        """Name and ids of each document in order, as write_tokens takes them."""
+        for number, name in enumerate(self.index.names):
+            yield name, self.document(number)
+
+
+def storage_dtype(vocab_size: int) -> str:
+    """The type of every array of a vocabulary, whichever ids a split happens to hold.
+
+    >>> storage_dtype(65_536), storage_dtype(65_537)
+    ('<u2', '<u4')
+    """
+    if not VOCAB_SIZE[1](vocab_size):
+        raise TokenError(f"vocab_size must be {VOCAB_SIZE[0]}, but is {vocab_size!r}.")
+    return "<u2" if vocab_size <= 1 << 16 else "<u4"
+
+
+def write_tokens(
+    folder: files.StrPath,
+    documents: Documents,
+    *,
+    vocab_size: int,
+    separator_id: int | None,
+    tokenizer_sha256: str,
+    text_sha256: str,
+    text_bytes: int,
+) -> TokensIndex:
+    """Store (name, ids) documents with `separator_id`, if any, between two of them.
+
+    Raises:
+        TokenError: an id is outside the vocabulary, or a document holds the separator's id.
+        ArtifactError: a hash or a size is not one, so that the index could not be read again.
+    """
+    path = Path(folder) / "index.json"
+    dtype = storage_dtype(vocab_size)
+    tokens_file, starts, names = _join(documents, dtype, vocab_size, separator_id)
+    starts_file = npy_bytes(np.array(starts, OFFSET_DTYPE))
+    record = {
+        "version": VERSION,
+        "tokenizer_sha256": tokenizer_sha256,
+        "text": {"sha256": text_sha256, "bytes": text_bytes},
+        "vocab_size": vocab_size,
+        "separator_id": separator_id,
+        "dtype": dtype,
+        "tokens": {
+            "length": (len(tokens_file) - HEADER_BYTES) // np.dtype(dtype).itemsize,
+            "sha256": files.sha256(tokens_file),
+        },
+        "documents": {"length": len(starts), "sha256": files.sha256(starts_file), "names": names},
+    }
+    index = _parse_index(record, path)
+    encoded = files.dump_json(record)
+    path.unlink(missing_ok=True)
+    files.write_bytes(path.with_name("tokens.npy"), tokens_file)
+    files.write_bytes(path.with_name("documents.npy"), starts_file)
+    files.write_bytes(path, encoded)
+    return index
+
+
+def open_tokens(
+    folder: files.StrPath, *, tokenizer_sha256: str | None = None, verify: bool = True
+) -> Tokens:
+    """Open what write_tokens stored; the ids stay on disk until they are looked at.
+
+    Args:
+        folder: where index.json lies.
+        tokenizer_sha256: the tokenizer that the ids will be used with; None accepts any.
+        verify: read everything once, to check hashes, separators and the range of the ids.
+
+    Raises:
+        ArtifactError: a file is absent, damaged, or made with another tokenizer.
+    """
+    path = Path(folder) / "index.json"
+    index = _parse_index(files.read_json(path), path)
+    check_tokenizer(path, index.tokenizer_sha256, tokenizer_sha256, stage="encode-splits")
+    digests = (index.tokens_sha256, index.documents_sha256) if verify else (None, None)
+    tokens_path, starts_path = path.with_name("tokens.npy"), path.with_name("documents.npy")
+    ids = load_npy(tokens_path, index.dtype, index.length, digests[0])
+    starts = load_npy(starts_path, OFFSET_DTYPE, len(index.names), digests[1])
+    _check_starts(starts, index, starts_path)
+    if verify:
+        _check_ids(ids, starts, index, tokens_path)
+    return Tokens(ids, starts, index)
+
+
+def npy_bytes(array: NDArray[Any]) -> bytes:
+    """The .npy file (format 1.0) of a 1-D array, little-endian whatever the machine.
+
+    The header is numpy.save's, spelled out here lest a later NumPy pad it in another way.
+    """
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return _npy_header(little.dtype.str, len(little)) + little.tobytes()
+
+
+def load_npy(path: Path, dtype: str, length: int, sha256: str | None) -> NDArray[Any]:
+    """Map an array that npy_bytes wrote, read-only: (length,), `dtype`.
+
+    A `sha256` of None leaves the contents unread.
+
+    Raises:
+        ArtifactError: the file is absent, or not what the record beside it says.
+    """
+    if not path.is_file():
+        raise ArtifactError(f"{path}: no such file. Run `dvc repro`, or `dvc pull` with a remote.")
+    header = _npy_header(dtype, length)
+    size = len(header) + length * np.dtype(dtype).itemsize
+    if path.stat().st_size != size:
+        raise damaged(path, f"it has {path.stat().st_size} bytes, but {size} are on record")
+    with path.open("rb") as file:
+        found = file.read(len(header))
+    if found != header:
+        raise damaged(path, f"its header is {found!r}, not that of {length} numbers '{dtype}'")
+    if sha256 is not None:
+        actual = files.sha256(np.memmap(path, np.uint8, "r").data)
+        if actual != sha256:
+            raise damaged(path, f"sha256 is {actual}, but {sha256} is on record")
+    # An empty mapping is refused by some versions of NumPy (numpy/numpy#27723).
+    array = np.load(path, mmap_mode="r" if length else None, allow_pickle=False)
+    array.flags.writeable = False
+    return np.asarray(array)
+
+
+def check_tokenizer(path: Path, found: str, expected: str | None, *, stage: str) -> None:
+    """Refuse what was made with a tokenizer other than `expected`; None expects nothing."""
+    if expected not in (None, found):
+        raise ArtifactError(
+            f"{path}: made with the tokenizer whose sha256 is {found}, but used with {expected}. "
+            f"Run `dvc repro`: its stage {stage} must run again."
+        )
+
+
+def check_fields(value: Any, fields: Mapping[str, Any], path: Path, name: str = "") -> None:
+    """Hold JSON against `fields`, in which each key has a Check or fields of its own.
+
+    Raises:
+        ArtifactError: a key is missing or unknown, or a value is not as it must be.
+    """
+    if not isinstance(value, dict):
+        raise damaged(path, f"{name or 'all of it'} must be an object, is {reprlib.repr(value)}")
+    prefix = f"{name}." if name else ""
+    for key in sorted(fields.keys() ^ value.keys()):
+        raise damaged(path, f"{prefix}{key} is {'missing' if key in fields else 'unknown'}")
+    for key, expected in fields.items():
+        if isinstance(expected, Mapping):
+            check_fields(value[key], expected, path, prefix + key)
+        elif not expected[1](value[key]):
+            found = reprlib.repr(value[key])
+            raise damaged(path, f"{prefix}{key} must be {expected[0]}, but is {found}")
+
+
+def damaged(path: Path, what: str) -> ArtifactError:
+    """The error for a file that cannot have been written as it is."""
+    return ArtifactError(f"{path}: {what}. Delete the folder it is in and run `dvc repro`.")
+
+
+def _join(
+    documents: Documents, dtype: str, vocab_size: int, separator_id: int | None
+) -> tuple[bytearray, list[int], list[str]]:
+    """The bytes of tokens.npy, with where each document starts and how it is called."""
+    separator = b""
+    if separator_id is not None:
+        separator = _stored("the separator", [separator_id], dtype, vocab_size).tobytes()
+    buffer = bytearray(HEADER_BYTES)
+    itemsize = np.dtype(dtype).itemsize
+    starts: list[int] = []
+    names: list[str] = []
+    for name, ids in documents:
+        array = _stored(f"document {name!r}", ids, dtype, vocab_size)
+        if separator_id is not None and (array == separator_id).any():
+            raise TokenError(
+                f"document {name!r}: the separator's id {separator_id} stands inside, at "
+                f"{int((array == separator_id).argmax())}. Encode it without special tokens."
+            )
+        if names:
+            buffer += separator
+        starts.append((len(buffer) - HEADER_BYTES) // itemsize)
+        names.append(name)
+        buffer += array.tobytes()
+    buffer[:HEADER_BYTES] = _npy_header(dtype, (len(buffer) - HEADER_BYTES) // itemsize)
+    return buffer, starts, names
+
+
+def _stored(
+    what: str, ids: Sequence[int] | NDArray[np.integer[Any]], dtype: str, vocab_size: int
+) -> Ids:
+    array = np.asarray(ids)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TokenError(f"{what}: ids must be whole numbers in a row, not {reprlib.repr(ids)}.")
+    outside = (array < 0) | (array >= vocab_size)
+    if outside.any():
+        at = int(outside.argmax())
+        raise TokenError(
+            f"{what}: id {array[at]} at {at}, but the vocabulary has 0 to {vocab_size - 1}. "
+            "Encode with the tokenizer whose vocabulary it is."
+        )
+    return array.astype(dtype)
+
+
+def _npy_header(dtype: str, length: int) -> bytes:
+    shape = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({length},), }}"
+    text = shape.encode("ascii").ljust(HEADER_BYTES - 11) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def _parse_index(record: Any, path: Path) -> TokensIndex:
+    check_fields(record, INDEX_FIELDS, path)
+    vocab_size, separator_id = record["vocab_size"], record["separator_id"]
+    names, count = record["documents"]["names"], record["documents"]["length"]
+    if len(names) != count:
+        raise damaged(path, f"documents.length is {count}, but documents.names has {len(names)}")
+    if separator_id is not None and separator_id >= vocab_size:
+        raise damaged(path, f"separator_id is {separator_id}, but vocab_size is {vocab_size}")
+    if record["dtype"] != storage_dtype(vocab_size):
+        raise damaged(path, f"dtype is {record['dtype']!r}, but vocab_size is {vocab_size}")
+    return TokensIndex(
+        tokenizer_sha256=record["tokenizer_sha256"],
+        text_sha256=record["text"]["sha256"],
+        text_bytes=record["text"]["bytes"],
+        vocab_size=vocab_size,
+        separator_id=separator_id,
+        dtype=record["dtype"],
+        length=record["tokens"]["length"],
+        tokens_sha256=record["tokens"]["sha256"],
+        documents_sha256=record["documents"]["sha256"],
+        names=tuple(names),
+    )
+
+
+def _check_starts(starts: NDArray[np.uint64], index: TokensIndex, path: Path) -> None:
+    # Compared, never subtracted: unsigned differences wrap.
+    precedes = np.less_equal if index.separator_id is None else np.less
+    if not len(starts):
+        divided = index.length == 0
+    else:
+        inside = starts[0] == 0 and starts[-1] <= index.length
+        divided = bool(inside and precedes(starts[:-1], starts[1:]).all())
+    if not divided:
+        raise damaged(path, f"its offsets do not divide {index.length} tokens into documents")
+
+
+def _check_ids(ids: Ids, starts: NDArray[np.uint64], index: TokensIndex, path: Path) -> None:
+    highest = int(ids.max(initial=0))
+    if highest >= index.vocab_size:
+        raise damaged(path, f"it holds id {highest}, but vocab_size is {index.vocab_size}")
+    if index.separator_id is not None:
+        places = np.flatnonzero(ids == index.separator_id)
+        if not np.array_equal(places, starts[1:].astype(np.int64) - 1):
+            raise damaged(path, f"id {index.separator_id} does not separate its documents")

@@ -1,0 +1,29 @@
+"""count-chunks: cut the train split into chunks and count them."""
+
+from bytepair.corpora.documents import read_split
+from bytepair.counts import ChunkCounts
+from bytepair.layout import CorpusPaths, TokenizerPaths
+from bytepair.params import TokenizerParams
+from bytepair.patterns import Pattern
+from bytepair.stage import tokenizer_stage
+
+
+@tokenizer_stage
+def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
+    """Cut the train split into chunks and count them."""
+    train = read_split(CorpusPaths(paths.root, tokenizer.corpus).splits / "train")
+    counts = ChunkCounts.count(
+        (document.text for document in train.documents),
+        pattern=Pattern.chosen(tokenizer.chunks.pattern),
+        special_tokens=tokenizer.chunks.special_tokens,
+        train_sha256=train.sha256,
+    )
+    counts.save(paths.counts)
+    return (
+        f"{tokenizer.name}: {counts.total:,} chunks, {len(counts.counts):,} distinct, "
+        f"cut by {counts.pattern.regex!r}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""encode-splits: the documents of every split as arrays of ids."""
+
+import shutil
+
+from bytepair.corpora.documents import has_split, read_split
+from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+from bytepair.params import TokenizerParams
+from bytepair.patterns import Pattern
+from bytepair.stage import tokenizer_stage
+from bytepair.tokenizer import Tokenizer
+from bytepair.tokens import write_tokens
+
+
+@tokenizer_stage
+def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
+    """Encode the documents of every split, with the separator's id between them."""
+    Pattern.chosen(tokenizer.chunks.pattern)  # refuses another version of regex than declared
+    trained = Tokenizer.load(paths.bpe)
+    splits = CorpusPaths(paths.root, tokenizer.corpus).splits
+    separator = tokenizer.encode.separator
+    separator_id = None if separator is None else trained.special_tokens[separator]
+    lengths = []
+    for name in SPLITS:
+        if not has_split(splits, name):
+            shutil.rmtree(paths.tokens / name, ignore_errors=True)
+            continue
+        split = read_split(splits / name)
+        index = write_tokens(
+            paths.tokens / name,
+            ((document.name, trained.encode(document.text)) for document in split.documents),
+            vocab_size=trained.vocab_size,
+            separator_id=separator_id,
+            tokenizer_sha256=trained.sha256,
+            text_sha256=split.sha256,
+            text_bytes=split.size,
+        )
+        lengths.append(f"{name} {index.length:,}")
+    return f"{tokenizer.name}: tokens: {', '.join(lengths)}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Divide clean.txt into documents, and the documents into train, val and test."""
+
+from bytepair.corpora.split import split_file
+from bytepair.layout import CorpusPaths
+from bytepair.params import CorpusParams
+from bytepair.stage import corpus_stage
+
+
+@corpus_stage
+def main(corpus: CorpusParams, paths: CorpusPaths) -> str:
+    """Split a corpus by its headings or by ranges of characters."""
+    result = split_file(paths.clean, paths.splits, corpus.split)
+    parts = [
+        f"{name} {len(joined.text):,} bytes (documents: {len(joined.documents)})"
+        for name, joined in result.splits.items()
+    ]
+    dropped = sum(span.end - span.start for span in result.dropped)
+    return f"{corpus.name}: {', '.join(parts)}; {dropped:,} bytes dropped"
+
+
+if __name__ == "__main__":
+    main()
