@@ -61,7 +61,8 @@ def refuse(name, tmp_path, error=CorpusError):
 
 
 @pytest.mark.parametrize(
-    "name", ["pg00_plain.txt", "pg02_this.txt", "pg01_nospace_markers.txt", "pg21_no_final_newline.txt"]
+    "name",
+    ["pg00_plain.txt", "pg02_this.txt", "pg01_nospace_markers.txt", "pg21_no_final_newline.txt"],
 )
 def test_c02_published_marker_spellings_give_the_same_body(name):
     stripped = accept(name)
@@ -142,7 +143,9 @@ def test_c05_a_byte_order_mark_is_dropped(name):
 
 
 def test_c05_only_one_mark_and_only_at_the_very_start():
-    assert strip("\ufeff\ufeffa\ufeff\n".encode(), WHOLE, path="x").text.decode() == "\ufeffa\ufeff\n"
+    assert (
+        strip("\ufeff\ufeffa\ufeff\n".encode(), WHOLE, path="x").text.decode() == "\ufeffa\ufeff\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,7 +240,11 @@ def test_one_line_cannot_be_both_markers():
         strip(b"a\n*** M\nb\n", StripParams(start="*** M", end="***"), path="x")
 
 
-@given(st.lists(st.text("a\u2028\x00é \x85\x0b"), min_size=1).filter(lambda ls: any(map(str.strip, ls))))
+@given(
+    st.lists(st.text("a\u2028\x00é \x85\x0b"), min_size=1).filter(
+        lambda ls: any(map(str.strip, ls))
+    )
+)
 def test_every_line_between_markers_comes_back(lines):
     body = "".join(f"{line}\n" for line in lines)
     raw = f"*** START OF THIS TALE\r\n{body}*** END OF THE TALE".encode()

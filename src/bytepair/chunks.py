@@ -20,15 +20,15 @@ def check_text(text: str) -> None:
     Traceback (most recent call last):
     bytepair.errors.TextError: lone surrogate U+D83D at position 1: the text has no UTF-8 form. ...
     """
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a str, not {type(text).__name__}.")
     try:
-        text.isascii() or text.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise TextError(
             f"lone surrogate U+{ord(text[error.start]):04X} at position {error.start}: the text "
             "has no UTF-8 form. Decode its source strictly, or replace the character yourself."
         ) from None
-    except AttributeError:
-        raise TypeError(f"text must be a str, not {type(text).__name__}") from None
 
 
 def check_special_tokens(special_tokens: Sequence[str]) -> tuple[str, ...]:

@@ -102,6 +102,8 @@ def parse_json(data: bytes, path: StrPath) -> Any:
         raise ArtifactError(
             f"{os.fspath(path)}: not JSON: {error}. The file is damaged or cut short."
         ) from None
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise ArtifactError(f"{os.fspath(path)}: not ours: {error}.") from None
     except RecursionError:
         raise ArtifactError(f"{os.fspath(path)}: not ours: nested too deeply.") from None
 

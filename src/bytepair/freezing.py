@@ -76,35 +76,38 @@ def _preset_classes() -> dict[str, str]:
     return bodies
 
 
-_TOKEN = re.compile(
+_OUTSIDE = re.compile(
     r"""
       \\p\{\w+\}              # a property
     | \\N\{[^}]*\}            # a character by name
     | \\.                     # an escape
     | \(\?\#[^)]*\)           # a comment
-    | \(\?[a-zA-Z]*(?:-[a-z]+)?[:)]  # flags
-    | \[\^?\]?                # a class begins
+    | \(\?[a-zA-Z-]*[:)]     # flags
+    | \[\^?\]?                # a class begins; a ] that is first in it is a character
     | .
     """,
     re.VERBOSE | re.DOTALL,
 )
+_INSIDE = re.compile(r"\\p\{\w+\}|\\N\{[^}]*\}|\\.|.", re.DOTALL)
 _NON_ASCII_ESCAPE = re.compile(r"\\(?:u|U|x[89a-fA-F]|[23][0-7][0-7])")
 
 
-def _rewrite(regex: str, classes: dict[str, str], outside: Callable[[str], str]) -> str:
-    """Write classes out as ranges; `outside` handles every other token outside a class."""
+def _rewrite(regex: str, classes: dict[str, str], other: Callable[[str], str]) -> str:
+    """Write classes out as ranges; `other` handles every other token but those inside [...]."""
     parts = []
     inside = False
-    for token in _TOKEN.findall(regex):
+    position = 0
+    while match := (_INSIDE if inside else _OUTSIDE).match(regex, position):
+        token = match.group()
+        position = match.end()
         if token in classes:
             parts.append(classes[token] if inside else f"[{classes[token]}]")
         elif inside:
-            inside = token != "]"  # noqa: S105
-            # in a class, what looks like a group or another class is single characters
             parts.append(token)
+            inside = token != "]"
         else:
+            parts.append(other(token))
             inside = token.startswith("[")
-            parts.append(outside(token))
     return "".join(parts)
 
 
@@ -126,14 +129,13 @@ def freeze_re(regex: str) -> str:
     }
     non_ascii = not regex.isascii() or _NON_ASCII_ESCAPE.search(regex)
 
-    def outside(token: str) -> str:
-        if token.startswith(r"\N{"):
-            raise PatternError(
-                f"pattern {regex!r}: write {token} as \\uXXXX: names vary by Python."
-            )
+    if r"\N{" in regex:
+        raise PatternError(f"pattern {regex!r}: write \\N{{...}} as \\uXXXX; names vary by Python.")
+
+    def other(token: str) -> str:
         if token.startswith("(?") and token[2:3].isalpha():
             flags = token[2:-1].partition("-")[0]
-            if "x" in flags or "a" in flags or "L" in flags:
+            if set(flags) & set("axL"):
                 raise PatternError(
                     f"pattern {regex!r}: the flags {token} change what classes mean: write the "
                     "pattern on one line with the characters themselves, such as [A-Za-z]."
@@ -145,4 +147,4 @@ def freeze_re(regex: str) -> str:
                 )
         return boundaries.get(token, token)
 
-    return _rewrite(regex, _python_classes(), outside)
+    return _rewrite(regex, _python_classes(), other)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bytepair.errors import ArtifactError
+from bytepair.layout import SPLITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from bytepair.baseline import Baseline
     from bytepair.tokens import Tokens
 
-SPLITS = ("train", "val", "test")
 LONGEST = 20
 BLOCK = 1 << 20  # ids counted at a time: bincount widens them to 8 bytes each
 
@@ -69,10 +69,10 @@ def report(
     special_ids: Collection[int],
     show_test: bool,
 ) -> dict[str, Any]:
-    """The contents of report/measure.json: longest tokens, unused ids, figures by document.
+    r"""The contents of report/measure.json: longest tokens, unused ids, figures by document.
 
     Special tokens, which nobody learned, are not among the longest. A token's bytes are shown as
-    text with \\xNN for what is not UTF-8; a document's bytes are those of its tokens.
+    text with \xNN for what is not UTF-8; a document's bytes are those of its tokens.
     """
     learned = [number for number in range(len(vocabulary)) if number not in special_ids]
     learned.sort(key=lambda number: (-len(vocabulary[number]), number))

@@ -1,8 +1,22 @@
-"""params.yaml as typed values: what each stage reads."""
+"""params.yaml as typed values: the block of one corpus or one tokenizer, checked to the last key.
+
+Only the block asked for is looked at, so a mistake in another one stops nothing here. What takes
+the text or the pattern itself to find out (that a heading is there, that a regular expression
+compiles) is found out by those who read them.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from bytepair.files import StrPath
+from bytepair.yaml_strict import Block, choices, load_yaml
+
+_NAME = re.compile(r"[a-z0-9_-]+")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_NOT_IN_A_FILE_NAME = re.compile(r"[/\\:\x00-\x1f]")
+_RANGE_SPLITS = ("train", "val", "test", "dropped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +136,190 @@ class TokenizerParams:
     encode: EncodeParams
     baseline: BaselineParams
     report: ReportParams
+
+
+def names(path: StrPath) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of all corpora and of all tokenizers, in the file's order."""
+    top = Block(path, "", load_yaml(path))
+    return tuple(top.block("corpora").values), tuple(top.block("tokenizers").values)
+
+
+def load_corpus(path: StrPath, name: str) -> CorpusParams:
+    """Read one block of `corpora`.
+
+    Raises:
+        ParamsError: the file, the key, its value, and what to write instead.
+    """
+    corpora = Block(path, "", load_yaml(path)).block("corpora")
+    block = _named(corpora, name, "fetch", "strip", "split")
+    return CorpusParams(name=name, fetch=_fetch(block), strip=_strip(block), split=_split(block))
+
+
+def load_tokenizer(path: StrPath, name: str) -> TokenizerParams:
+    """Read one block of `tokenizers`.
+
+    Raises:
+        ParamsError: the file, the key, its value, and what to write instead.
+    """
+    top = Block(path, "", load_yaml(path))
+    keys = ("corpus", "chunks", "train", "encode", "baseline", "report")
+    block = _named(top.block("tokenizers"), name, *keys)
+    chunks = _chunks(block)
+    baseline = block.block("baseline", "order", "max_tokens")
+    return TokenizerParams(
+        name=name,
+        corpus=block.choice("corpus", top.block("corpora").values),
+        chunks=chunks,
+        train=_train(block, len(chunks.special_tokens)),
+        encode=_encode(block, chunks.special_tokens),
+        baseline=BaselineParams(
+            order=baseline.integer("order", minimum=1, maximum=3, default=2),
+            max_tokens=baseline.optional_integer("max_tokens", minimum=1),
+        ),
+        report=ReportParams(test=block.block("report", "test").boolean("test", default=False)),
+    )
+
+
+def _named(blocks: Block, name: str, *known: str) -> Block:
+    if name not in blocks.values:
+        blocks.refuse("", f"there is no block {name!r}. {choices(name, blocks.values)}")
+    if not _NAME.fullmatch(name):
+        blocks.refuse(name, "a name is made of a-z, 0-9, - and _. Rename the block.")
+    return blocks.block(name, *known)
+
+
+def _fetch(corpus: Block) -> FetchParams:
+    block = corpus.block("fetch", "sources", "file", "raw_sha256", "clean_sha256")
+    file = block.string("file")
+    if file in {".", ".."} or _NOT_IN_A_FILE_NAME.search(file):
+        block.refuse("file", f"expected a bare file name, got {file!r}. Leave the folder out.")
+    raw = ()
+    if "raw_sha256" in block.values:
+        raw = block.strings("raw_sha256", may_be_empty=True)
+    clean = block.optional_string("clean_sha256")
+    return FetchParams(
+        sources=block.strings("sources"),
+        file=file,
+        raw_sha256=tuple(
+            _sha256(block, f"raw_sha256[{index}]", value) for index, value in enumerate(raw)
+        ),
+        clean_sha256=None if clean is None else _sha256(block, "clean_sha256", clean),
+    )
+
+
+def _sha256(block: Block, key: str, value: str) -> str:
+    if not _HASH.fullmatch(value.lower()):
+        block.refuse(
+            key,
+            f"expected a sha256, 64 hex digits, got {value!r} ({len(value)} characters). "
+            "Paste all of it.",
+        )
+    return value.lower()
+
+
+def _strip(corpus: Block) -> StripParams:
+    block = corpus.block("strip", "start", "end")
+    return StripParams(start=block.optional_string("start"), end=block.optional_string("end"))
+
+
+def _split(corpus: Block) -> HeadingSplit | CharacterSplit:
+    by = corpus.block("split").choice("by", ("headings", "characters"))
+    return _headings(corpus) if by == "headings" else _characters(corpus)
+
+
+def _headings(corpus: Block) -> HeadingSplit:
+    block = corpus.block("split", "by", "pattern", "expect", "val", "test", "separator")
+    return HeadingSplit(
+        pattern=_regex(block, "pattern"),
+        expect=block.strings("expect"),
+        val=block.optional_strings("val"),
+        test=block.optional_strings("test"),
+        separator=_document_separator(block),
+    )
+
+
+def _characters(corpus: Block) -> CharacterSplit:
+    block = corpus.block("split", "by", "ranges", "separator")
+    return CharacterSplit(
+        ranges=tuple(
+            CharacterRange(
+                name=part.string("name"),
+                start=part.integer("start", minimum=0),
+                end=part.integer("end", minimum=0),
+                split=part.choice("split", _RANGE_SPLITS),
+            )
+            for part in block.blocks("ranges", "name", "start", "end", "split")
+        ),
+        separator=_document_separator(block),
+    )
+
+
+def _document_separator(split: Block) -> str:
+    return split.string("separator", default="<|endoftext|>", may_be_empty=True)
+
+
+def _regex(block: Block, key: str) -> str:
+    regex = block.string(key)
+    if regex.endswith("\n"):
+        block.refuse(
+            key,
+            f"{regex!r} ends in a newline, as text after | does. "
+            "Put the regular expression in single quotes.",
+        )
+    return regex
+
+
+def _chunks(tokenizer: Block) -> ChunksParams:
+    block = tokenizer.block("chunks", "pattern", "special_tokens")
+    return ChunksParams(
+        pattern=None if block.get("pattern") is None else _pattern(block),
+        special_tokens=block.strings("special_tokens", may_be_empty=True),
+    )
+
+
+def _pattern(chunks: Block) -> PatternParams:
+    block = chunks.block("pattern", "name", "regex", "engine", "regex_version")
+    if ("name" in block.values) == ("regex" in block.values):
+        chunks.refuse("pattern", "expected name or regex, one of them; or null for no pattern.")
+    if "name" in block.values:
+        for key in ("engine", "regex_version"):
+            if key in block.values:
+                block.refuse(key, "goes with regex; a named pattern has its own. Delete it.")
+        return PatternParams(name=block.string("name"), regex=None, engine="re", regex_version=None)
+    engine = block.choice("engine", ("re", "regex"), default="re")
+    version = block.optional_string("regex_version")
+    if engine == "regex" and version is None:
+        block.refuse(
+            "regex_version",
+            "the key is missing, and what the pattern means depends on it. Write what "
+            "`python -c 'import regex; print(regex.__version__)'` prints, in quotes.",
+        )
+    if engine == "re" and version is not None:
+        block.refuse("regex_version", "goes with `engine: regex` only. Delete it.")
+    return PatternParams(
+        name=None, regex=_regex(block, "regex"), engine=engine, regex_version=version
+    )
+
+
+def _train(tokenizer: Block, special_tokens: int) -> TrainParams:
+    block = tokenizer.block("train", "vocab_size", "min_count")
+    return TrainParams(
+        vocab_size=block.integer(
+            "vocab_size",
+            minimum=256 + special_tokens,
+            because=f" (256 bytes and {special_tokens} special tokens)",
+        ),
+        min_count=block.integer("min_count", minimum=1, default=2),
+    )
+
+
+def _encode(tokenizer: Block, special_tokens: tuple[str, ...]) -> EncodeParams:
+    block = tokenizer.block("encode", "separator")
+    separator = block.optional_string("separator")
+    if separator is not None and separator not in special_tokens:
+        block.refuse(
+            "separator",
+            f"{separator!r} is none of the tokenizer's special tokens. Add it to them. "
+            f"{choices(separator, special_tokens)}",
+        )
+    return EncodeParams(separator=separator)

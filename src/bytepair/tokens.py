@@ -10,9 +10,8 @@ known here by its hash and the size of its vocabulary; turning ids into text is 
 
 from __future__ import annotations
 
-import re
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,23 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bytepair import files
+from bytepair.arrays import HEADER_BYTES, load_npy, npy_bytes, npy_header
 from bytepair.errors import ArtifactError, TokenError
+from bytepair.fields import COUNT, SHA256, TEXT, Check, check_fields, damaged
 
 Ids = NDArray[np.unsignedinteger[Any]]
 Documents = Iterable[tuple[str, Sequence[int] | NDArray[np.integer[Any]]]]  # names and ids
-Check = tuple[str, Callable[[Any], bool]]  # what a value must be, in words and as a test
 
 VERSION = 1
 MAX_VOCABULARY = 1 << 32
 OFFSET_DTYPE = "<u8"
-HEADER_BYTES = 128
 
-TEXT: Check = ("a string", lambda value: isinstance(value, str))
-SHA256: Check = (
-    "64 lower-case hex digits",
-    lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None,
-)
-COUNT: Check = ("a whole number from 0 on", lambda value: type(value) is int and value >= 0)
 FORMAT: Check = (
     f"{VERSION}, the only version that this bytepair reads",
     lambda value: type(value) is int and value == VERSION,
@@ -193,43 +186,6 @@ def open_tokens(
     return Tokens(ids, starts, index)
 
 
-def npy_bytes(array: NDArray[Any]) -> bytes:
-    """The .npy file (format 1.0) of a 1-D array, little-endian whatever the machine.
-
-    The header is numpy.save's, spelled out here lest a later NumPy pad it in another way.
-    """
-    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return _npy_header(little.dtype.str, len(little)) + little.tobytes()
-
-
-def load_npy(path: Path, dtype: str, length: int, sha256: str | None) -> NDArray[Any]:
-    """Map an array that npy_bytes wrote, read-only: (length,), `dtype`.
-
-    A `sha256` of None leaves the contents unread.
-
-    Raises:
-        ArtifactError: the file is absent, or not what the record beside it says.
-    """
-    if not path.is_file():
-        raise ArtifactError(f"{path}: no such file. Run `dvc repro`, or `dvc pull` with a remote.")
-    header = _npy_header(dtype, length)
-    size = len(header) + length * np.dtype(dtype).itemsize
-    if path.stat().st_size != size:
-        raise damaged(path, f"it has {path.stat().st_size} bytes, but {size} are on record")
-    with path.open("rb") as file:
-        found = file.read(len(header))
-    if found != header:
-        raise damaged(path, f"its header is {found!r}, not that of {length} numbers '{dtype}'")
-    if sha256 is not None:
-        actual = files.sha256(np.memmap(path, np.uint8, "r").data)
-        if actual != sha256:
-            raise damaged(path, f"sha256 is {actual}, but {sha256} is on record")
-    # An empty mapping is refused by some versions of NumPy (numpy/numpy#27723).
-    array = np.load(path, mmap_mode="r" if length else None, allow_pickle=False)
-    array.flags.writeable = False
-    return np.asarray(array)
-
-
 def check_tokenizer(path: Path, found: str, expected: str | None, *, stage: str) -> None:
     """Refuse what was made with a tokenizer other than `expected`; None expects nothing."""
     if expected not in (None, found):
@@ -237,30 +193,6 @@ def check_tokenizer(path: Path, found: str, expected: str | None, *, stage: str)
             f"{path}: made with the tokenizer whose sha256 is {found}, but used with {expected}. "
             f"Run `dvc repro`: its stage {stage} must run again."
         )
-
-
-def check_fields(value: Any, fields: Mapping[str, Any], path: Path, name: str = "") -> None:
-    """Hold JSON against `fields`, in which each key has a Check or fields of its own.
-
-    Raises:
-        ArtifactError: a key is missing or unknown, or a value is not as it must be.
-    """
-    if not isinstance(value, dict):
-        raise damaged(path, f"{name or 'all of it'} must be an object, is {reprlib.repr(value)}")
-    prefix = f"{name}." if name else ""
-    for key in sorted(fields.keys() ^ value.keys()):
-        raise damaged(path, f"{prefix}{key} is {'missing' if key in fields else 'unknown'}")
-    for key, expected in fields.items():
-        if isinstance(expected, Mapping):
-            check_fields(value[key], expected, path, prefix + key)
-        elif not expected[1](value[key]):
-            found = reprlib.repr(value[key])
-            raise damaged(path, f"{prefix}{key} must be {expected[0]}, but is {found}")
-
-
-def damaged(path: Path, what: str) -> ArtifactError:
-    """The error for a file that cannot have been written as it is."""
-    return ArtifactError(f"{path}: {what}. Delete the folder it is in and run `dvc repro`.")
 
 
 def _join(
@@ -286,7 +218,7 @@ def _join(
         starts.append((len(buffer) - HEADER_BYTES) // itemsize)
         names.append(name)
         buffer += array.tobytes()
-    buffer[:HEADER_BYTES] = _npy_header(dtype, (len(buffer) - HEADER_BYTES) // itemsize)
+    buffer[:HEADER_BYTES] = npy_header(dtype, (len(buffer) - HEADER_BYTES) // itemsize)
     return buffer, starts, names
 
 
@@ -304,12 +236,6 @@ def _stored(
             "Encode with the tokenizer whose vocabulary it is."
         )
     return array.astype(dtype)
-
-
-def _npy_header(dtype: str, length: int) -> bytes:
-    shape = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({length},), }}"
-    text = shape.encode("ascii").ljust(HEADER_BYTES - 11) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
 def _parse_index(record: Any, path: Path) -> TokensIndex:

@@ -1,4 +1,4 @@
-"""YAML read so that no two readers of it can disagree.
+"""YAML read so that no two readers of it can disagree, and typed access to what was read.
 
 PyYAML reads YAML 1.1, DVC (through ruamel.yaml) YAML 1.2: `0512` is 330 to the one and 512 to the
 other, `1e3` a string or a number, `yes` true or a string. What both read alike is accepted; all
@@ -8,8 +8,10 @@ anchors, merge keys, directives and a second document: params.yaml needs none of
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,13 +45,15 @@ _OTHER_READERS = re.compile(
 # Line ends to YAML 1.1 but text to YAML 1.2; and a byte order mark inside the file.
 _UNSAFE = re.compile("[\x85\u2028\u2029]|(?<!^)\ufeff")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_BLANK_FIRST_LINE = re.compile(r"[^\n]*\n+[ \t]+(?:\n|\Z)")
+# A block of text whose indentation scanners do not agree on.
+_UNCLEAR_BLOCK = re.compile(r"[^\n]*\n+(?:[ \t]+(?:\n|\Z)| *\t)")
 
 _FIXES = {
     "escape": "In double quotes a backslash begins an escape: use single quotes.",
     "colon": "Put a space after the colon, or the value in quotes.",
 }
 
+_TYPES = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
 _Place = tuple[str | int, ...]
 
 
@@ -57,8 +61,8 @@ def load_yaml(path: StrPath) -> dict[str, Any]:
     """Read a YAML file, every value of which is the same to YAML 1.1 and to YAML 1.2.
 
     Returns:
-        The mapping that the file is, made of dict, list, str, int, float, bool and None;
-        empty for an empty file, as DVC has it.
+        The mapping that the file is, made of dict, list, str (without lone surrogates), int,
+        float, bool and None; empty for an empty file, as DVC has it.
 
     Raises:
         ParamsError: the file, the line, the key and the value, and how to write it instead.
@@ -78,29 +82,6 @@ def load_yaml(path: StrPath) -> dict[str, Any]:
             f"offset {error.start}. Save the file as UTF-8."
         ) from None
     return _Reader(text.replace("\r\n", "\n").replace("\r", "\n"), path).document()
-
-
-def describe(value: Any) -> str:
-    """A value and its type in YAML's words, for error messages.
-
-    >>> describe("512"), describe(True), describe([])
-    ("'512' (a string)", 'true (a boolean)', 'a list')
-    """
-    match value:
-        case None:
-            return "nothing (null)"
-        case bool():
-            return f"{str(value).lower()} (a boolean)"
-        case int():
-            return f"{value} (an integer)"
-        case float():
-            return f"{value} (a float)"
-        case str():
-            return f"{value!r} (a string)"
-        case list():
-            return "a list"
-        case _:
-            return "a mapping"
 
 
 class _Loader(yaml.SafeLoader):
@@ -168,16 +149,15 @@ class _Reader:
         return value
 
     def _value(self, event: Any, place: _Place) -> Any:
+        extra = None
         if isinstance(event, yaml.AliasEvent):
-            self._refuse(
-                event, place, f"*{event.anchor} is an alias. Write the value out, or quote it."
-            )
-        if event.anchor is not None:
-            self._refuse(
-                event, place, f"&{event.anchor} is an anchor. Delete it, or quote the value."
-            )
-        if event.tag is not None:
-            self._refuse(event, place, f"{event.tag} is a tag. Delete it, or quote the value.")
+            extra = f"*{event.anchor} is an alias"
+        elif event.anchor is not None:
+            extra = f"&{event.anchor} is an anchor"
+        elif event.tag is not None:
+            extra = f"{event.tag} is a tag"
+        if extra:
+            self._refuse(event, place, f"{extra}. Write the value itself, or put it in quotes.")
         if len(place) > _MAX_DEPTH:
             self._refuse(event, place, f"nested deeper than {_MAX_DEPTH} levels.")
         if isinstance(event, yaml.ScalarEvent):
@@ -196,12 +176,10 @@ class _Reader:
         values: dict[str, Any] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if isinstance(event, yaml.CollectionStartEvent):
-                self._refuse(event, place, "a key must be a string, got a list or a mapping.")
+                self._refuse(event, place, "a key is a string, got a list or a mapping. Quote it.")
             key = self._value(event, place)
             if not isinstance(key, str):
-                self._refuse(
-                    event, place, f"a key must be a string, got {describe(key)}. Put it in quotes."
-                )
+                self._refuse(event, place, f"a key is a string, got {describe(key)}. Quote it.")
             if key in values:
                 self._refuse(event, (*place, key), "the key stands twice. Delete one of the two.")
             values[key] = self._value(next(self._events), (*place, key))
@@ -211,14 +189,10 @@ class _Reader:
         value: str = event.value
         surrogate = _SURROGATE.search(value)
         if surrogate:
-            self._refuse(
-                event,
-                place,
-                f"\\u{ord(surrogate[0]):04x} is half of a character. Write the character itself, "
-                "or \\U and its 8 digits.",
-            )
-        if event.style in "|>" and _BLANK_FIRST_LINE.match(self._text, event.start_mark.index):
-            self._refuse(event, place, f"blanks alone in the line after {event.style}. Delete it.")
+            half = f"\\u{ord(surrogate[0]):04x} is half of a character"
+            self._refuse(event, place, f"{half}. Write all of it, as \\U and 8 digits.")
+        if event.style in "|>" and _UNCLEAR_BLOCK.match(self._text, event.start_mark.index):
+            self._refuse(event, place, f"blanks alone, or a tab, after {event.style}. Delete them.")
         return value
 
     def _plain(self, event: Any, place: _Place) -> Any:
@@ -234,7 +208,9 @@ class _Reader:
             return float(value)
         if value == "<<":
             self._refuse(event, place, "<< merges keys. Write the keys out, or put it in quotes.")
-        tag = self._resolver.resolve(yaml.ScalarNode, value, (True, False))
+        tag = self._resolver.resolve(  # type: ignore[no-untyped-call]
+            yaml.ScalarNode, value, (True, False)
+        )
         if tag != Resolver.DEFAULT_SCALAR_TAG or _OTHER_READERS.fullmatch(value):
             self._refuse(
                 event,
@@ -259,7 +235,7 @@ class _Reader:
         line = self._text.split("\n")[number].strip()
         fix = next(
             (fix for word, fix in _FIXES.items() if word in words),
-            "Check the brackets, quotes and indentation here and above, or put the value in quotes.",
+            "Check brackets, quotes and indentation here and above, or put the value in quotes.",
         )
         raise ParamsError(
             f"{self._path}: line {number + 1}: not YAML: {words}, in `{line[:80]}`. {fix}"
@@ -270,4 +246,161 @@ class _Reader:
         raise ParamsError(
             f"{self._path}: line {event.start_mark.line + 1}: "
             f"{where[1:] + ': ' if where else ''}{message}"
-        )
+        ) from None
+
+
+class Block:
+    """A mapping of the file and its place there; what it gives out has been checked.
+
+    An empty `known` allows any key. Every refusal is a ParamsError that names the file, the key
+    and its value, and says what to write instead.
+    """
+
+    def __init__(self, path: StrPath, where: str, value: Any, *known: str) -> None:
+        self._path = os.fspath(path)
+        self._where = where
+        self._known = known
+        if not isinstance(value, dict):
+            self.refuse(
+                "", f"expected a mapping, got {describe(value)}. Write {{}} for an empty one."
+            )
+        self.values: dict[str, Any] = value
+        for key in value:
+            if known and key not in known:
+                self.refuse("", f"the key {key!r} is not known. {choices(key, known)}")
+
+    def refuse(self, key: str, message: str) -> NoReturn:
+        place = ": ".join(filter(None, (self._path, _dotted(self._where, key))))
+        raise ParamsError(f"{place}: {message}")
+
+    def block(self, key: str, *known: str) -> Block:
+        if key not in self.values:
+            keys = f" with its keys ({', '.join(known)})" if known else ""
+            self.refuse(
+                "",
+                f"the block {key!r} is missing, and a stage depends on it. Add it{keys}, or as "
+                f"`{key}: {{}}` if it needs none.",
+            )
+        return Block(self._path, _dotted(self._where, key), self.values[key], *known)
+
+    def blocks(self, key: str, *known: str) -> list[Block]:
+        return [
+            Block(self._path, _dotted(self._where, f"{key}[{index}]"), value, *known)
+            for index, value in enumerate(self._list(key, "mappings"))
+        ]
+
+    def string(self, key: str, *, default: str | None = None, may_be_empty: bool = False) -> str:
+        return self._string(key, self.get(key, default), may_be_empty=may_be_empty)
+
+    def optional_string(self, key: str) -> str | None:
+        return None if self.values.get(key) is None else self.string(key)
+
+    def choice(self, key: str, known: Iterable[str], *, default: str | None = None) -> str:
+        if key not in self.values and default is None:
+            self.refuse("", f"the key {key!r} is missing. Write one of: {', '.join(known)}.")
+        value = self.string(key, default=default)
+        if value not in known:
+            self.refuse(key, f"{value!r} is not known. {choices(value, known)}")
+        return value
+
+    def strings(self, key: str, *, may_be_empty: bool = False) -> tuple[str, ...]:
+        """Strings that are not empty and differ from each other."""
+        items = self._list(key, "strings", may_be_empty=may_be_empty)
+        strings = [self._string(f"{key}[{index}]", item) for index, item in enumerate(items)]
+        for index, string in enumerate(strings):
+            if string in strings[:index]:
+                self.refuse(f"{key}[{index}]", f"{string!r} stands twice. Delete one of the two.")
+        return tuple(strings)
+
+    def optional_strings(self, key: str) -> tuple[str, ...] | None:
+        return None if self.values.get(key) is None else self.strings(key)
+
+    def integer(
+        self,
+        key: str,
+        *,
+        minimum: int,
+        maximum: int | None = None,
+        because: str = "",
+        default: int | None = None,
+    ) -> int:
+        value = self.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            fix = "Write a whole number."
+            if isinstance(value, str) and re.fullmatch("[0-9]+", value):
+                fix = "Write it without quotes."
+            elif isinstance(value, float) and value.is_integer():
+                fix = f"Write {value:.0f}."
+            self.refuse(key, f"expected an integer, got {describe(value)}. {fix}")
+        if value < minimum or (maximum is not None and value > maximum):
+            limits = f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
+            self.refuse(key, f"expected {limits}{because}, got {value}.")
+        return value
+
+    def optional_integer(self, key: str, *, minimum: int) -> int | None:
+        return None if self.values.get(key) is None else self.integer(key, minimum=minimum)
+
+    def boolean(self, key: str, *, default: bool) -> bool:
+        value = self.get(key, default)
+        if not isinstance(value, bool):
+            self.refuse(
+                key, f"expected a boolean, got {describe(value)}. Write true or false, unquoted."
+            )
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        if key in self.values:
+            return self.values[key]
+        if default is None:
+            self.refuse("", f"the key {key!r} is missing. It takes: {', '.join(self._known)}.")
+        return default
+
+    def _list(self, key: str, items: str, *, may_be_empty: bool = False) -> list[Any]:
+        value = self.get(key)
+        if not isinstance(value, list):
+            self.refuse(
+                key, f"expected a list of {items}, got {describe(value)}. Write it in [brackets]."
+            )
+        if not (value or may_be_empty):
+            self.refuse(
+                key, f"asked for and empty: expected {items}. Add one, or delete an optional key."
+            )
+        return value
+
+    def _string(self, key: str, value: Any, *, may_be_empty: bool = False) -> str:
+        if not isinstance(value, str):
+            fix = "Put it in quotes." if isinstance(value, int | float) else "Write one string."
+            self.refuse(key, f"expected a string, got {describe(value)}. {fix}")
+        if not (value or may_be_empty):
+            self.refuse(key, "expected a string that is not empty, got ''.")
+        return value
+
+
+def choices(value: str, known: Iterable[str]) -> str:
+    """What there is to choose from, and the nearest to `value` if one is near.
+
+    >>> choices("heading", ["headings", "characters"])
+    "Known: headings, characters. Did you mean 'headings'?"
+    """
+    known = list(known)
+    near = difflib.get_close_matches(value, known, 1)
+    listed = f"Known: {', '.join(known) or 'none'}."
+    return f"{listed} Did you mean {near[0]!r}?" if near else listed
+
+
+def describe(value: Any) -> str:
+    """A value and its type in YAML's words, for error messages.
+
+    >>> describe("512"), describe(True), describe([])
+    ("'512' (a string)", 'true (a boolean)', 'a list')
+    """
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a mapping"
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    return f"{shown} ({_TYPES[type(value)]})"
+
+
+def _dotted(where: str, key: str) -> str:
+    return f"{where}.{key}" if where and key else where or key

@@ -59,7 +59,8 @@ def read_split(folder: Path) -> Split:
     text = read_verified(folder / TEXT, record.sha256)
     if len(text) != record.size:
         _refuse(path, f"text.bytes: {TEXT} has {len(text)}", record.size)
-    documents = _read_documents(path, content["documents"], text, separator.encode())
+    gap = separator.encode(errors="surrogatepass")  # a lone surrogate then meets no text
+    documents = _read_documents(path, content["documents"], text, gap)
     return Split(sha256=record.sha256, size=record.size, separator=separator, documents=documents)
 
 

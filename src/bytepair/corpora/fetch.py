@@ -79,7 +79,7 @@ def fetch(
     pinned = bool(params.raw_sha256) or params.clean_sha256 is not None
     pins = params if pinned and not force else None
     failures: list[str] = []
-    if pins and (raw_folder / RAW).exists():
+    if pins is not None and (raw_folder / RAW).exists():
         try:
             kept = _check_kept(raw_folder, pins, strip_params)
         except FetchError as error:
@@ -87,7 +87,7 @@ def fetch(
         else:
             _write_record(raw_folder, params, kept)
             return kept
-    for origin, read in _sources(params, root, cache, raw_folder, pinned=pins is not None):
+    for origin, read in _sources(params, root, cache, raw_folder, trust_http=pins is not None):
         try:
             data = read()
             found = _check(data, origin, pins, strip_params)
@@ -169,7 +169,7 @@ def _write_record(raw_folder: Path, params: FetchParams, found: Fetched) -> None
 
 
 def _sources(
-    params: FetchParams, root: Path, cache: Path | None, raw_folder: Path, *, pinned: bool
+    params: FetchParams, root: Path, cache: Path | None, raw_folder: Path, *, trust_http: bool
 ) -> Iterator[tuple[str, Callable[[], bytes]]]:
     """Each place to look, in order: its name for messages, and what reads it."""
     if cache is not None:
@@ -177,7 +177,7 @@ def _sources(
         yield str(path), partial(_read_file, path)
     for source in params.sources:
         if "://" in source:
-            yield source, partial(_download, source, raw_folder.parent, trust_http=pinned)
+            yield source, partial(_download, source, raw_folder.parent, trust_http=trust_http)
         else:
             yield source, partial(_read_inside, root, source)
 
@@ -205,7 +205,7 @@ def _read_file(path: Path) -> bytes:
 def _download(url: str, scratch: Path, *, trust_http: bool) -> bytes:
     """The body that a GET of `url` gives, by way of a temporary folder in `scratch`."""
     _check_url(url, trust_http=trust_http)
-    import pooch  # 0.2 s
+    import pooch
 
     def check(response: Any, **_: object) -> None:
         if response.is_redirect:

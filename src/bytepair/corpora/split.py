@@ -103,14 +103,20 @@ def split(text: bytes, params: HeadingSplit | CharacterSplit) -> SplitText:
     _check_ranges(ranges, len(characters))
     pieces = _cut(characters, ranges)
     _check_documents(pieces, params.separator)
-    by_split = {
-        name: [piece for piece in pieces if piece.split == name] for name in (*SPLITS, DROPPED)
-    }
+    by_split: dict[str, list[_Piece]] = {name: [] for name in (*SPLITS, DROPPED)}
+    for piece in pieces:
+        by_split[piece.split].append(piece)
     dropped = by_split.pop(DROPPED)
     return SplitText(
-        splits={name: _join(docs, params.separator) for name, docs in by_split.items() if docs},
+        splits={
+            name: _join(documents, params.separator)
+            for name, documents in by_split.items()
+            if documents
+        },
         separator=params.separator,
-        dropped=tuple(Span(p.name, p.start, p.start + len(p.text)) for p in dropped),
+        dropped=tuple(
+            Span(piece.name, piece.start, piece.start + len(piece.text)) for piece in dropped
+        ),
     )
 
 
@@ -130,29 +136,25 @@ def split_file(
     result = split(text, params)
     records = {name: FileRecord.of(joined.text) for name, joined in result.splits.items()}
     for name, joined in result.splits.items():
+        documents = {
+            "text": records[name].as_json(),
+            "separator": result.separator,
+            "documents": [asdict(document) for document in joined.documents],
+        }
         write_bytes(splits_folder / name / TEXT, joined.text)
-        write_json(
-            splits_folder / name / DOCUMENTS,
-            {
-                "text": records[name].as_json(),
-                "separator": result.separator,
-                "documents": [asdict(document) for document in joined.documents],
-            },
-        )
+        write_json(splits_folder / name / DOCUMENTS, documents)
     for name in SPLITS:
         if name not in records and (splits_folder / name).exists():
             shutil.rmtree(splits_folder / name)
-    write_json(
-        splits_folder / SPLIT_RECORD,
-        {
-            "clean": clean.as_json(),
-            "splits": {
-                name: {**record.as_json(), "documents": len(result.splits[name].documents)}
-                for name, record in records.items()
-            },
-            "dropped": [asdict(span) for span in result.dropped],
+    content = {
+        "clean": clean.as_json(),
+        "splits": {
+            name: {**record.as_json(), "documents": len(result.splits[name].documents)}
+            for name, record in records.items()
         },
-    )
+        "dropped": [asdict(span) for span in result.dropped],
+    }
+    write_json(splits_folder / SPLIT_RECORD, content)
     return result
 
 
@@ -169,11 +171,13 @@ def _heading_ranges(text: str, params: HeadingSplit) -> tuple[CharacterRange, ..
     starts = [match.start() for match in headings]
     _check_headings(text, names, starts, params.expect)
     split_of = _split_of(params)
-    front = CharacterRange(name=FRONT_MATTER, start=0, end=starts[0], split=DROPPED)
-    return (front,) * (starts[0] > 0) + tuple(
+    ranges = [
         CharacterRange(name=name, start=start, end=end, split=split_of[name])
         for name, start, end in zip(names, starts, [*starts[1:], len(text)], strict=True)
-    )
+    ]
+    if starts[0] > 0:
+        ranges.insert(0, CharacterRange(name=FRONT_MATTER, start=0, end=starts[0], split=DROPPED))
+    return tuple(ranges)
 
 
 def _check_headings(
@@ -182,9 +186,12 @@ def _check_headings(
     if names and tuple(names) == expect:
         return
     number, found, expected = next(
-        (number, found, expected)
-        for number, (found, expected) in enumerate(zip_longest(names, expect), start=1)
-        if found != expected
+        (
+            (number, found, expected)
+            for number, (found, expected) in enumerate(zip_longest(names, expect), start=1)
+            if found != expected
+        ),
+        (1, None, None),  # neither found nor expected: still nothing to split
     )
     place = "missing"
     if found is not None:
@@ -215,7 +222,7 @@ def _check_ranges(ranges: Sequence[CharacterRange], length: int) -> None:
     position = 0
     seen = set()
     for place in ranges:
-        stands = f"split.ranges: {place.name!r} ({place.start} to {place.end})"
+        stands = f"split: {place.name!r} ({place.start} to {place.end})"
         if place.name in seen:
             raise CorpusError(f"{stands}: the name stands twice. Rename one.")
         if place.start != position:

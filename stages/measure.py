@@ -1,0 +1,45 @@
+"""measure: the figures to judge a tokenizer by."""
+
+from bytepair.baseline import load_baseline
+from bytepair.corpora.documents import read_separator
+from bytepair.files import write_json
+from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+from bytepair.metrics import measure, report
+from bytepair.params import TokenizerParams
+from bytepair.stage import tokenizer_stage
+from bytepair.tokenizer import Tokenizer
+from bytepair.tokens import open_tokens
+
+
+@tokenizer_stage
+def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
+    """Count bytes, tokens and unused ids, and check that the token arrays add up to the text."""
+    trained = Tokenizer.load(paths.bpe)
+    splits = {
+        name: open_tokens(paths.tokens / name, tokenizer_sha256=trained.sha256)
+        for name in SPLITS
+        if (paths.tokens / name).is_dir()
+    }
+    show_test = tokenizer.report.test
+    figures = measure(
+        splits,
+        trained.vocab,
+        requested=tokenizer.train.vocab_size,
+        show_test=show_test,
+        baseline=load_baseline(paths.baseline, tokenizer_sha256=trained.sha256),
+    )
+    write_json(
+        paths.measures,
+        report(
+            splits,
+            trained.vocab,
+            special_ids=trained.special_tokens.values(),
+            show_test=show_test,
+        ),
+    )
+    write_json(paths.metrics, figures)
+    return f"{tokenizer.name}: {figures['val']['bytes_per_token']} bytes/token on val"
+
+
+if __name__ == "__main__":
+    main()
