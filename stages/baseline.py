@@ -10,9 +10,7 @@ from bytepair.stage import tokenizer_stage
 def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Train an n-gram model on the train split and evaluate it on val."""
     settings = tokenizer.baseline
-    result = run(
-        paths.tokens, paths.baseline, order=settings.order, max_tokens=settings.max_tokens
-    )
+    result = run(paths.tokens, paths.baseline, order=settings.order, max_tokens=settings.max_tokens)
     figure = result.manifest["val"]["bits_per_byte"]
     return f"{tokenizer.name}: order {settings.order}, {figure} bits per byte on val"
 

@@ -33,6 +33,7 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
             tokenizer_sha256=trained.sha256,
             text_sha256=split.sha256,
             text_bytes=split.size,
+            separator_bytes=len(split.separator.encode()),
         )
         lengths.append(f"{name} {index.length:,}")
     return f"{tokenizer.name}: tokens: {', '.join(lengths)}"

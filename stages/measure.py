@@ -1,9 +1,8 @@
 """measure: the figures to judge a tokenizer by."""
 
 from bytepair.baseline import load_baseline
-from bytepair.corpora.documents import read_separator
 from bytepair.files import write_json
-from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+from bytepair.layout import SPLITS, TokenizerPaths
 from bytepair.metrics import measure, report
 from bytepair.params import TokenizerParams
 from bytepair.stage import tokenizer_stage

@@ -238,6 +238,7 @@ def write_split(folder, ids, *, separator_id=9, tokenizer_sha256=A):
         tokenizer_sha256=tokenizer_sha256,
         text_sha256=TEXT,
         text_bytes=len(ids) * 2 + 1,
+        separator_bytes=1,
     )
 
 
@@ -344,6 +345,7 @@ def test_an_empty_val_is_named_but_has_no_figures(tokens, tmp_path, documents):
         tokenizer_sha256=A,
         text_sha256=TEXT,
         text_bytes=0,
+        separator_bytes=0,
     )
     val = run(tokens, tmp_path / "b", order=2).manifest["val"]
     assert val["tokens_sha256"] == index.tokens_sha256

@@ -34,10 +34,17 @@ TRAIN_BYTES = 5 + 0 + 5 + 2 * len(SEPARATOR)
 
 @pytest.fixture
 def write(tmp_path):
-    def write(name, documents=None, *, text_bytes=None, separator_id=SEPARATOR_ID):
+    def write(
+        name,
+        documents=None,
+        *,
+        separator_bytes=len(SEPARATOR),
+        text_bytes=None,
+        separator_id=SEPARATOR_ID,
+    ):
         documents = DOCUMENTS[name] if documents is None else documents
         if text_bytes is None:
-            text_bytes = len(SEPARATOR) * max(len(documents) - 1, 0)
+            text_bytes = separator_bytes * max(len(documents) - 1, 0)
             text_bytes += sum(len(VOCABULARY[number]) for _, ids in documents for number in ids)
         write_tokens(
             tmp_path / "tokens" / name,
@@ -47,6 +54,7 @@ def write(tmp_path):
             tokenizer_sha256=A,
             text_sha256=TEXT,
             text_bytes=text_bytes,
+            separator_bytes=separator_bytes,
         )
         return open_tokens(tmp_path / "tokens" / name)
 
@@ -59,7 +67,7 @@ def splits(write):
 
 
 def measured(splits, **options):
-    defaults = {"requested": 300, "separator_bytes": len(SEPARATOR), "show_test": True}
+    defaults = {"requested": 300, "show_test": True}
     return measure(splits, VOCABULARY, **(defaults | options))
 
 
@@ -133,8 +141,8 @@ def test_books_that_do_not_balance(splits, write, name, change):
 
 def test_separators_count_by_the_corpus_not_by_the_token(write):
     # chat-1024: <eos> in the array stands for the corpus's <|endoftext|>, and the other way round.
-    tokens = write("train", text_bytes=10 + 2 * 3)
-    assert measured({"train": tokens}, separator_bytes=3)["train"]["bytes"] == 16
+    tokens = write("train", text_bytes=10 + 2 * 3, separator_bytes=3)
+    assert measured({"train": tokens})["train"]["bytes"] == 16
 
 
 def test_separators_that_the_tokens_leave_out(write):
@@ -154,7 +162,7 @@ def test_broken_characters_count_as_their_bytes(write):
 
 def test_another_vocabulary(splits):
     with pytest.raises(ArtifactError, match=f"train.*vocabulary of {SIZE}, but {SIZE - 1} tokens"):
-        measure(splits, VOCABULARY[:-1], requested=1, separator_bytes=13, show_test=True)
+        measure(splits, VOCABULARY[:-1], requested=1, show_test=True)
 
 
 def test_many_blocks(write, monkeypatch):

@@ -20,7 +20,11 @@ DOCUMENTS = [("one", [1, 2, 3]), ("none", []), ("two", [300, 299])]
 
 
 def write(folder, documents=DOCUMENTS, *, vocab_size=512, separator_id=511, **changes):
-    made_from = {"tokenizer_sha256": A, "text_sha256": B, "text_bytes": 40} | changes
+    made_from = (
+        {"tokenizer_sha256": A, "text_sha256": B, "text_bytes": 40}
+        | {"separator_bytes": 13}
+        | changes
+    )
     return write_tokens(
         folder, documents, vocab_size=vocab_size, separator_id=separator_id, **made_from
     )
@@ -75,7 +79,7 @@ def test_index_json(tmp_path):
     assert json.loads((tmp_path / "index.json").read_bytes()) == {
         "version": 1,
         "tokenizer_sha256": A,
-        "text": {"sha256": B, "bytes": 40},
+        "text": {"sha256": B, "bytes": 40, "separator_bytes": 13},
         "vocab_size": 512,
         "separator_id": 511,
         "dtype": "<u2",
@@ -94,7 +98,7 @@ def test_golden_bytes(tmp_path):
     assert {path.name: files.sha256(path.read_bytes())[:16] for path in tmp_path.iterdir()} == {
         "tokens.npy": "2a3f5aadf5b780eb",
         "documents.npy": "a025e0601d28387b",
-        "index.json": "248cbe0a7e9b65fd",
+        "index.json": "262d8bd0a57d411a",
     }
 
 
@@ -275,7 +279,7 @@ def test_a_flipped_byte_of_the_index_is_found_or_harmless(tmp_path):
     path = tmp_path / "index.json"
     good = path.read_bytes()
     # Only corpus and tokenizer can tell whether these are right: metrics.measure compares them.
-    unchecked = {"text_sha256", "text_bytes", "names", "vocab_size"}
+    unchecked = {"text_sha256", "text_bytes", "separator_bytes", "names", "vocab_size"}
     for position in range(len(good)):
         bad = bytearray(good)
         bad[position] ^= 1

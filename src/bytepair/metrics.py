@@ -30,7 +30,6 @@ def measure(
     vocabulary: Sequence[bytes],
     *,
     requested: int,
-    separator_bytes: int,
     show_test: bool,
     baseline: Baseline | None = None,
 ) -> dict[str, Any]:
@@ -40,7 +39,6 @@ def measure(
         splits: the tokens of each split that exists.
         vocabulary: the bytes of every id, special tokens included.
         requested: the vocabulary size that was asked for.
-        separator_bytes: how many bytes the corpus puts between two documents of a split.
         show_test: whether the test split may be seen; its books are checked all the same.
         baseline: gives val its `bits_per_byte`.
 
@@ -50,7 +48,7 @@ def measure(
     """
     counts = {name: _count_ids(splits[name], vocabulary, name) for name in SPLITS if name in splits}
     for name, split_counts in counts.items():
-        _check_books(splits[name], split_counts, vocabulary, separator_bytes, name)
+        _check_books(splits[name], split_counts, vocabulary, name)
     figures: dict[str, Any] = {}
     for name in _shown(splits, show_test=show_test):
         size, tokens = splits[name].index.text_bytes, len(splits[name])
@@ -115,14 +113,13 @@ def _check_books(
     tokens: Tokens,
     counts: NDArray[np.int64],
     vocabulary: Sequence[bytes],
-    separator_bytes: int,
     name: str,
 ) -> None:
     lengths = _lengths(vocabulary)
     if tokens.index.separator_id is not None:
         lengths[tokens.index.separator_id] = 0
     gaps = max(len(tokens.starts) - 1, 0)
-    found = int(counts @ lengths) + gaps * separator_bytes
+    found = int(counts @ lengths) + gaps * tokens.index.separator_bytes
     if found != tokens.index.text_bytes:
         raise ArtifactError(
             f"{name}: its tokens and {gaps} separators stand for {found} bytes, but its text has "

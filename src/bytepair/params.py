@@ -193,7 +193,7 @@ def _fetch(corpus: Block) -> FetchParams:
     file = block.string("file")
     if file in {".", ".."} or _NOT_IN_A_FILE_NAME.search(file):
         block.refuse("file", f"expected a bare file name, got {file!r}. Leave the folder out.")
-    raw = ()
+    raw: tuple[str, ...] = ()
     if "raw_sha256" in block.values:
         raw = block.strings("raw_sha256", may_be_empty=True)
     clean = block.optional_string("clean_sha256")

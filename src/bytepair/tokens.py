@@ -42,7 +42,7 @@ VOCAB_SIZE: Check = (
 INDEX_FIELDS: Mapping[str, Any] = {
     "version": FORMAT,
     "tokenizer_sha256": SHA256,
-    "text": {"sha256": SHA256, "bytes": COUNT},
+    "text": {"sha256": SHA256, "bytes": COUNT, "separator_bytes": COUNT},
     "vocab_size": VOCAB_SIZE,
     "separator_id": ("an id or null", lambda value: value is None or COUNT[1](value)),
     "dtype": TEXT,
@@ -65,6 +65,7 @@ class TokensIndex:
     tokenizer_sha256: str
     text_sha256: str
     text_bytes: int
+    separator_bytes: int
     vocab_size: int
     separator_id: int | None
     dtype: str
@@ -127,8 +128,11 @@ def write_tokens(
     tokenizer_sha256: str,
     text_sha256: str,
     text_bytes: int,
+    separator_bytes: int,
 ) -> TokensIndex:
     """Store (name, ids) documents with `separator_id`, if any, between two of them.
+
+    The text they come from has `text_bytes` bytes, `separator_bytes` of them between two documents.
 
     Raises:
         TokenError: an id is outside the vocabulary, or a document holds the separator's id.
@@ -141,7 +145,11 @@ def write_tokens(
     record = {
         "version": VERSION,
         "tokenizer_sha256": tokenizer_sha256,
-        "text": {"sha256": text_sha256, "bytes": text_bytes},
+        "text": {
+            "sha256": text_sha256,
+            "bytes": text_bytes,
+            "separator_bytes": separator_bytes,
+        },
         "vocab_size": vocab_size,
         "separator_id": separator_id,
         "dtype": dtype,
@@ -252,6 +260,7 @@ def _parse_index(record: Any, path: Path) -> TokensIndex:
         tokenizer_sha256=record["tokenizer_sha256"],
         text_sha256=record["text"]["sha256"],
         text_bytes=record["text"]["bytes"],
+        separator_bytes=record["text"]["separator_bytes"],
         vocab_size=vocab_size,
         separator_id=separator_id,
         dtype=record["dtype"],
