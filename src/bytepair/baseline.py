@@ -107,7 +107,7 @@ def write_baseline(
     path.unlink(missing_ok=True)
     for name, data in arrays.items():
         files.write_bytes(path.with_name(f"{name}.npy"), data)
-    files.write_json(path, record)
+    files.write_record(path, record)
     return Baseline(model, record)
 
 
@@ -118,7 +118,7 @@ def load_baseline(folder: files.StrPath, *, tokenizer_sha256: str) -> Baseline:
         ArtifactError: a file is absent, damaged, or made with another tokenizer.
     """
     path = Path(folder) / "baseline.json"
-    record = files.read_json(path)
+    record = files.read_record(path)
     check_fields(record, _MANIFEST, path)
     check_tokenizer(path, record["tokenizer_sha256"], tokenizer_sha256, stage="baseline")
     ngrams, counts = (

@@ -86,7 +86,7 @@ def _parse(content: Any, path: str) -> BpeFile:
         raise TokenizerFileError(
             f"{path}: holds merges only, without the pattern and special tokens that made them. "
             "If there were none, load it by hand: "
-            f"Tokenizer(json.load(open({path!r}, encoding='utf-8'))['merges'])"
+            f"Tokenizer(json.loads(pathlib.Path({path!r}).read_bytes())['merges'])"
         )
     content = {"engine": "re", **content}  # files older than the field
     for key in content:

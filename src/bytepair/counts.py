@@ -15,11 +15,11 @@ from bytepair.errors import ArtifactError, BytepairError
 from bytepair.files import (
     StrPath,
     dump_json,
-    read_json,
+    read_record,
     read_verified,
     sha256,
     write_bytes,
-    write_json,
+    write_record,
 )
 from bytepair.patterns import Pattern
 
@@ -93,7 +93,7 @@ class ChunkCounts:
         }
         for name, data in files.items():
             write_bytes(folder / name, data)
-        write_json(folder / "index.json", {**self._header(), **_sizes(chunks, self.total, files)})
+        write_record(folder / "index.json", {**self._header(), **_sizes(chunks, self.total, files)})
 
     @classmethod
     def load(cls, folder: StrPath) -> ChunkCounts:
@@ -103,7 +103,7 @@ class ChunkCounts:
             ArtifactError: a file is absent, damaged, or does not fit the others.
         """
         folder = Path(folder)
-        index = read_json(folder / "index.json")
+        index = read_record(folder / "index.json")
         try:
             pattern = Pattern(index["pattern"], index["engine"])
             special_tokens = check_special_tokens(index["special_tokens"])

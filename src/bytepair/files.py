@@ -19,6 +19,8 @@ from bytepair.errors import ArtifactError, TextError
 
 StrPath = str | os.PathLike[str]
 
+_SEAL = "record_sha256"
+
 
 def sha256(data: bytes | bytearray | memoryview) -> str:
     """The SHA-256 of `data` as 64 lower-case hex digits."""
@@ -125,6 +127,33 @@ def read_bytes(path: StrPath) -> bytes:
 def read_json(path: StrPath) -> Any:
     """Read JSON that bytepair wrote; see parse_json for what is refused."""
     return parse_json(read_bytes(path), path)
+
+
+def write_record(path: StrPath, record: dict[str, Any]) -> None:
+    """Write a JSON object that ends with the hash of the rest of it, so that no byte can change.
+
+    What a stage leaves for the next ones is such a record; its own hash covers it, and the hashes
+    in it cover the files beside it.
+    """
+    write_json(path, {**record, _SEAL: sha256(dump_json(record))})
+
+
+def read_record(path: StrPath) -> dict[str, Any]:
+    """Read what write_record wrote, without the hash.
+
+    Raises:
+        ArtifactError: the file is absent, or not every byte is as it was written.
+    """
+    data = read_bytes(path)
+    record = parse_json(data, path)
+    if isinstance(record, dict):
+        seal = record.pop(_SEAL, None)
+        if seal == sha256(dump_json(record)) and data == dump_json({**record, _SEAL: seal}):
+            return record
+    raise ArtifactError(
+        f"{os.fspath(path)}: its {_SEAL} does not fit its content. The file was changed after it "
+        "was made: delete its folder and run `dvc repro`."
+    )
 
 
 def read_verified(path: StrPath, expected_sha256: str) -> bytes:

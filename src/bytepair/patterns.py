@@ -103,6 +103,8 @@ class Pattern:
         if self.regex is None:
             if self.engine != "re":
                 raise PatternError("with no pattern there is nothing to read: engine must be 're'.")
+        elif not isinstance(self.regex, str):
+            raise PatternError(f"a pattern is a string or null, not {self.regex!r}.")
         elif self.regex == "":
             raise PatternError("the pattern is empty and matches nothing: write null for no cut.")
         else:

@@ -160,11 +160,10 @@ def write_tokens(
         "documents": {"length": len(starts), "sha256": files.sha256(starts_file), "names": names},
     }
     index = _parse_index(record, path)
-    encoded = files.dump_json(record)
     path.unlink(missing_ok=True)
     files.write_bytes(path.with_name("tokens.npy"), tokens_file)
     files.write_bytes(path.with_name("documents.npy"), starts_file)
-    files.write_bytes(path, encoded)
+    files.write_record(path, record)
     return index
 
 
@@ -182,7 +181,7 @@ def open_tokens(
         ArtifactError: a file is absent, damaged, or made with another tokenizer.
     """
     path = Path(folder) / "index.json"
-    index = _parse_index(files.read_json(path), path)
+    index = _parse_index(files.read_record(path), path)
     check_tokenizer(path, index.tokenizer_sha256, tokenizer_sha256, stage="encode-splits")
     digests = (index.tokens_sha256, index.documents_sha256) if verify else (None, None)
     tokens_path, starts_path = path.with_name("tokens.npy"), path.with_name("documents.npy")

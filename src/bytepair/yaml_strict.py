@@ -232,13 +232,14 @@ class _Reader:
         mark = error.problem_mark or error.context_mark
         number = 0 if mark is None else mark.line
         words = ": ".join(part for part in (error.context, error.problem) if part)
-        line = self._text.split("\n")[number].strip()
+        line = self._text.split("\n")[number].strip()[:80]
         fix = next(
             (fix for word, fix in _FIXES.items() if word in words),
             "Check brackets, quotes and indentation here and above, or put the value in quotes.",
         )
+        shown = f", in `{line}`" if line else ""
         raise ParamsError(
-            f"{self._path}: line {number + 1}: not YAML: {words}, in `{line[:80]}`. {fix}"
+            f"{self._path}: line {number + 1}: not YAML: {words}{shown}. {fix}"
         ) from None
 
     def _refuse(self, event: Any, place: _Place, message: str) -> NoReturn:
@@ -275,11 +276,11 @@ class Block:
 
     def block(self, key: str, *known: str) -> Block:
         if key not in self.values:
-            keys = f" with its keys ({', '.join(known)})" if known else ""
+            keys = f" ({', '.join(known)})" if known else ""
             self.refuse(
                 "",
-                f"the block {key!r} is missing, and a stage depends on it. Add it{keys}, or as "
-                f"`{key}: {{}}` if it needs none.",
+                f"the block {key!r} is missing, and a stage depends on it. Add `{key}:` and its "
+                f"keys{keys}, or `{key}: {{}}` if it needs none.",
             )
         return Block(self._path, _dotted(self._where, key), self.values[key], *known)
 
