@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pipeline
 import pytest
 
 
@@ -21,3 +22,21 @@ def corpus_cache():
         pytest.skip(reason)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def sample_project(tmp_path_factory):
+    """A copy of the project in which the stages of the bundled sample have run; not to be changed."""
+    project = pipeline.copy_project(tmp_path_factory.mktemp("sample"))
+    pipeline.run_pipeline(project, only=pipeline.SAMPLE)
+    return project
+
+
+@pytest.fixture(scope="session")
+def project(corpus_cache, tmp_path_factory):
+    """A copy of the project in which every stage has run; not to be changed."""
+    for name in ("pg1661.txt", "tinyshakespeare.txt"):
+        corpus_cache(name)
+    project = pipeline.copy_project(tmp_path_factory.mktemp("project"))
+    pipeline.run_pipeline(project)
+    return project
