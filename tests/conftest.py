@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 
-import pipeline
 import pytest
+
+import pipeline
 
 
 @pytest.fixture(scope="session")

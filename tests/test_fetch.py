@@ -17,10 +17,11 @@ from bytepair.corpora import fetch as module
 from bytepair.corpora.fetch import fetch
 from bytepair.corpora.strip import strip_file
 from bytepair.errors import CorpusError, FetchError
-from bytepair.files import sha256
+from bytepair.files import read_record, sha256, write_record
 from bytepair.params import FetchParams, StripParams
 
 FILES = Path(__file__).parent / "files"
+STAGES = Path(__file__).parents[1] / "stages"
 EXPECTED = json.loads((FILES / "expected.json").read_bytes())
 BOOK = (FILES / "pg00_plain.txt").read_bytes()
 CRLF_BOOK = (FILES / "pg08_all_crlf.txt").read_bytes()  # the same text, wrapped anew
@@ -109,7 +110,7 @@ def put(folder, data, recorded=None):
     folder.joinpath("raw.txt").write_bytes(data)
     if recorded is not None:
         record = {"raw": {"sha256": sha256(recorded), "bytes": len(recorded)}}
-        folder.joinpath("fetch.json").write_text(json.dumps(record), encoding="utf-8")
+        write_record(folder / "fetch.json", record)
 
 
 def contents(folder):
@@ -139,7 +140,7 @@ def test_c01_the_pinned_bytes_are_taken_and_kept(serve, raw):
     assert sha256((raw / "raw.txt").read_bytes()) == RAW_PIN
     assert found.origin == params.sources[0]
     assert found.clean.sha256 == CLEAN_PIN
-    assert json.loads((raw / "fetch.json").read_bytes()) == {
+    assert read_record(raw / "fetch.json") == {
         "sources": list(params.sources),
         "raw": {"sha256": RAW_PIN, "bytes": 357},
         "clean": {"sha256": CLEAN_PIN, "bytes": 86},
@@ -218,7 +219,7 @@ def test_sources_are_tried_in_order(serve, raw):
     )
     assert fetch(pinned(*sources), MARKERS, raw).origin == sources[2]
     assert serve.asked == ["/gone", "/wrong", "/right"]
-    assert json.loads((raw / "fetch.json").read_bytes())["sources"] == list(sources)
+    assert read_record(raw / "fetch.json")["sources"] == list(sources)
 
 
 def test_a_failure_lists_each_source_and_the_way_out(serve, raw, tmp_path):
@@ -297,7 +298,7 @@ def test_a_damaged_record_is_made_anew(raw, record):
     put(raw, BOOK)
     (raw / "fetch.json").write_bytes(record)
     fetch(pinned(), MARKERS, raw)
-    assert json.loads((raw / "fetch.json").read_bytes())["raw"]["sha256"] == RAW_PIN
+    assert read_record(raw / "fetch.json")["raw"]["sha256"] == RAW_PIN
     (raw / "fetch.json").write_bytes(record)
     assert "nor the one fetch recorded" in refuse(
         pinned(raw_sha256=(), clean_sha256=CLEAN_PIN), raw
@@ -329,7 +330,7 @@ def test_force_takes_a_new_text(raw, tmp_path, pins):
     params = pinned("book.txt", **pins)
     found = fetch(params, MARKERS, raw, root=tmp_path, force=True)
     assert (raw / "raw.txt").read_bytes() == OTHER_BOOK
-    assert json.loads((raw / "fetch.json").read_bytes())["raw"]["sha256"] == sha256(OTHER_BOOK)
+    assert read_record(raw / "fetch.json")["raw"]["sha256"] == sha256(OTHER_BOOK)
     pasted = replace(params, raw_sha256=(found.raw.sha256,), clean_sha256=found.clean.sha256)
     assert fetch(pasted, MARKERS, raw).origin is None
     refuse(params, raw)
@@ -485,6 +486,47 @@ def test_pooch_is_imported_only_to_download():
 
 def test_fetch_error_is_no_value_error():
     assert not issubclass(FetchError, CorpusError)
+
+
+PARAMS = r"""
+corpora:
+  book:
+    fetch: {sources: [no/such.txt], file: book.txt, raw_sha256: ["%s"]}
+    strip: {start: "*** START OF THE PROJECT", end: "*** END OF THE PROJECT"}
+    split: {by: headings, pattern: '^(I\.|It) ', expect: ["I.", It], val: [It]}
+"""
+
+
+def test_c01_the_scripts_from_the_cache_to_the_splits(tmp_path):
+    def run(script, *options):
+        return subprocess.run(
+            [sys.executable, STAGES / script, "book", *options],
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "CORPUS_CACHE": "cache"},
+            capture_output=True,
+            encoding="utf-8",
+        )
+
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "book.txt").write_bytes(BOOK)
+    (tmp_path / "params.yaml").write_text(PARAMS % ("0" * 64), encoding="utf-8")
+    refused = run("fetch.py")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("Error: book.txt could not be had:\n  ")
+    assert not (tmp_path / "data" / "corpora" / "book" / "raw").exists()
+    assert run("fetch.py", "--force").stdout.splitlines()[1:] == [
+        f'raw_sha256: ["{RAW_PIN}"]',
+        f'clean_sha256: "{CLEAN_PIN}"',
+    ]
+    (tmp_path / "params.yaml").write_text(PARAMS % RAW_PIN.upper(), encoding="utf-8")
+    assert run("fetch.py").stdout == "book: kept, 357 bytes, 86 when stripped\n"
+    assert run("strip.py").stdout == "book: 86 bytes, from line 5 to line 11\n"
+    assert run("split.py").stdout == (
+        "book: train 73 bytes (documents: 1), val 13 bytes (documents: 1); 0 bytes dropped\n"
+    )
+    (tmp_path / "params.yaml").write_text(PARAMS % RAW_PIN[1:], encoding="utf-8")
+    assert "expected a sha256, 64 hex digits" in run("fetch.py").stderr
 
 
 def test_sherlock_comes_from_the_cache_by_its_clean_hash(corpus_cache, raw):

@@ -698,11 +698,6 @@ SMALL = "tokenizers.small"
         (f"{SMALL}.chunks.pattern", {"regex": "a", "engine": "pcre"}, "pattern.engine: 'pcre' is"),
         (
             f"{SMALL}.chunks.pattern",
-            {"regex": "a", "engine": "regex"},
-            "pattern.regex_version: the key is missing",
-        ),
-        (
-            f"{SMALL}.chunks.pattern",
             {"regex": "a", "engine": "regex", "regex_version": 2025.9},
             "pattern.regex_version: expected a string, got 2025.9 (a float). Put it in quotes.",
         ),

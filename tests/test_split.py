@@ -6,14 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bytepair.corpora.documents import Document, has_split, read_split
 from bytepair.corpora.split import Joined, Span, split, split_file
 from bytepair.corpora.strip import strip
 from bytepair.errors import ArtifactError, CorpusError, PatternError, TextError
-from bytepair.files import sha256
+from bytepair.files import read_record, sha256, write_record
 from bytepair.params import CharacterRange, CharacterSplit, HeadingSplit, StripParams
 
 FILES = Path(__file__).parent / "files"
@@ -36,7 +36,7 @@ def write_clean(folder, text):
     folder.mkdir(parents=True, exist_ok=True)
     folder.joinpath("clean.txt").write_bytes(text)
     record = {"clean": {"sha256": sha256(text), "bytes": len(text)}}
-    folder.joinpath("strip.json").write_text(json.dumps(record), encoding="utf-8")
+    write_record(folder / "strip.json", record)
 
 
 def pieces(text, result):
@@ -201,6 +201,7 @@ def test_ranges_count_characters():
     assert result.splits["test"] == Joined("😀z".encode(), (Span("b", 0, 5),))
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1), st.data())
 def test_pieces_partition_the_text(text, data):
     cuts = data.draw(st.sets(st.integers(1, len(text))).map(sorted))
@@ -216,6 +217,7 @@ def test_pieces_partition_the_text(text, data):
     assert found == {name: text[start:end].encode() for name, start, end, _ in ranges}
 
 
+@settings(deadline=None, max_examples=50)  # each writes files
 @given(st.text("a\né\u2028 "), st.lists(st.text("b\né\u2028 "), min_size=1, max_size=20))
 def test_documents_read_back_as_they_stand_in_the_text(tmp_path_factory, front, bodies):
     names = tuple(str(number) for number in range(len(bodies)))
@@ -247,12 +249,12 @@ def test_split_file_writes_each_split_and_a_record(tmp_path):
     assert (tmp_path / "splits" / "val" / "text.txt").read_bytes() == TALES[32:]
     train = {"sha256": sha256(TALES[11:32]), "bytes": 21}
     val = {"sha256": sha256(TALES[32:]), "bytes": 13}
-    assert json.loads((tmp_path / "splits" / "train" / "documents.json").read_bytes()) == {
+    assert read_record(tmp_path / "splits" / "train" / "documents.json") == {
         "text": train,
         "separator": "|",
         "documents": [{"name": "I", "start": 0, "end": 21}],
     }
-    assert json.loads((tmp_path / "splits" / "split.json").read_bytes()) == {
+    assert read_record(tmp_path / "splits" / "split.json") == {
         "clean": {"sha256": sha256(TALES), "bytes": 45},
         "splits": {"train": {**train, "documents": 1}, "val": {**val, "documents": 1}},
         "dropped": [{"name": "front matter", "start": 0, "end": 11}],
@@ -320,7 +322,6 @@ def test_read_split(train):
         (("text",), [], r"documents\.json: text: expected"),
         (("separator",), None, "separator: expected a string, found None"),
         (("separator",), "!", r"documents\[1\]: no separator before it"),
-        (("separator",), "\ud800", r"documents\[1\]: no separator before it"),
         (("separator",), "", r"documents\[1\]\.start: expected 21, found 22"),
         (("more",), 1, "expected an object of text, separator and documents"),
         (("documents",), {}, "documents: expected a list of at least one"),
@@ -341,12 +342,12 @@ def test_read_split(train):
     ],
 )  # fmt: skip
 def test_read_split_refuses_what_does_not_fit(path, value, message, train):
-    content = json.loads((train / "documents.json").read_bytes())
+    content = read_record(train / "documents.json")
     target = content
     for key in path[:-1]:
         target = target[key]
     target[path[-1]] = value
-    (train / "documents.json").write_text(json.dumps(content), encoding="utf-8")
+    write_record(train / "documents.json", content)
     with pytest.raises(ArtifactError, match=message) as caught:
         read_split(train)
     assert "dvc repro" in str(caught.value)
@@ -358,7 +359,7 @@ def test_read_split_refuses_a_document_that_ends_inside_a_character(tmp_path):
     record = {"sha256": sha256(text), "bytes": 3}
     content = {"text": record, "separator": "", "documents": documents}
     (tmp_path / "text.txt").write_bytes(text)
-    (tmp_path / "documents.json").write_text(json.dumps(content), encoding="utf-8")
+    write_record(tmp_path / "documents.json", content)
     with pytest.raises(ArtifactError, match=r"documents\[0\]: its bytes are not UTF-8 at offset 1"):
         read_split(tmp_path)
 

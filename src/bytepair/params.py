@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from bytepair.blocks import Block, choices
 from bytepair.files import StrPath
-from bytepair.yaml_strict import Block, choices, load_yaml
+from bytepair.yaml_strict import load_yaml
 
 _NAME = re.compile(r"[a-z0-9_-]+")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -288,12 +289,6 @@ def _pattern(chunks: Block) -> PatternParams:
         return PatternParams(name=block.string("name"), regex=None, engine="re", regex_version=None)
     engine = block.choice("engine", ("re", "regex"), default="re")
     version = block.optional_string("regex_version")
-    if engine == "regex" and version is None:
-        block.refuse(
-            "regex_version",
-            "the key is missing, and what the pattern means depends on it. Write what "
-            "`python -c 'import regex; print(regex.__version__)'` prints, in quotes.",
-        )
     if engine == "re" and version is not None:
         block.refuse("regex_version", "goes with `engine: regex` only. Delete it.")
     return PatternParams(

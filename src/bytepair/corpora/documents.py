@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from bytepair.corpora.records import DOCUMENTS, TEXT, FileRecord
 from bytepair.errors import ArtifactError
-from bytepair.files import read_json, read_verified
+from bytepair.files import read_record, read_verified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +47,8 @@ def read_split(folder: Path) -> Split:
         ArtifactError: a file is absent, damaged or changed; the message names file and field.
     """
     path = folder / DOCUMENTS
-    content = read_json(path)
-    if not isinstance(content, dict) or content.keys() != {"text", "separator", "documents"}:
+    content = read_record(path)
+    if content.keys() != {"text", "separator", "documents"}:
         _refuse(path, "expected an object of text, separator and documents", content)
     record = FileRecord.from_json(content["text"], f"{path}: text")
     separator = content["separator"]

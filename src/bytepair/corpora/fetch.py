@@ -12,6 +12,7 @@ the same for everyone who has the same raw.txt.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from urllib.parse import urljoin, urlsplit
 from bytepair.corpora.records import FETCH_RECORD, RAW, FileRecord
 from bytepair.corpora.strip import strip
 from bytepair.errors import ArtifactError, BytepairError, CorpusError, FetchError, TextError
-from bytepair.files import dump_json, read_json, write_bytes
+from bytepair.files import read_record, write_bytes, write_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,9 +115,8 @@ def _check_kept(raw_folder: Path, pins: FetchParams, strip_params: StripParams) 
 def _recorded(raw_folder: Path) -> FileRecord | None:
     """The last fetch's record of raw.txt; a damaged one counts as none, for it is made anew."""
     try:
-        content = read_json(raw_folder / FETCH_RECORD)
-        return FileRecord.from_json(content["raw"], FETCH_RECORD)
-    except (ArtifactError, KeyError, TypeError):
+        return FileRecord.from_json(read_record(raw_folder / FETCH_RECORD).get("raw"), FETCH_RECORD)
+    except ArtifactError:
         return None
 
 
@@ -157,15 +157,15 @@ def _compare(kind: str, found: FileRecord, pins: tuple[str, ...]) -> str:
 def _write_record(raw_folder: Path, params: FetchParams, found: Fetched) -> None:
     """Write fetch.json, unless it says so already."""
     path = raw_folder / FETCH_RECORD
-    content = dump_json(
-        {
-            "sources": list(params.sources),
-            "raw": found.raw.as_json(),
-            "clean": found.clean.as_json(),
-        }
-    )
-    if not path.exists() or path.read_bytes() != content:
-        write_bytes(path, content)
+    record = {
+        "sources": list(params.sources),
+        "raw": found.raw.as_json(),
+        "clean": found.clean.as_json(),
+    }
+    with contextlib.suppress(ArtifactError):
+        if read_record(path) == record:
+            return
+    write_record(path, record)
 
 
 def _sources(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bytepair.errors import ArtifactError
-from bytepair.files import read_json, read_verified, sha256
+from bytepair.files import read_record, read_verified, sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,6 @@ def read_recorded(path: Path, record_path: Path, field: str) -> tuple[bytes, Fil
     Raises:
         ArtifactError: a file is absent or damaged, or the bytes are not the recorded ones.
     """
-    content = read_json(record_path)
-    value = content.get(field) if isinstance(content, dict) else None
-    record = FileRecord.from_json(value, f"{record_path}: {field}")
+    content = read_record(record_path)
+    record = FileRecord.from_json(content.get(field), f"{record_path}: {field}")
     return read_verified(path, record.sha256), record

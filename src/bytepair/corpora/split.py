@@ -24,7 +24,7 @@ from bytepair.corpora.records import (
     read_recorded,
 )
 from bytepair.errors import CorpusError, PatternError
-from bytepair.files import decode_utf8, write_bytes, write_json
+from bytepair.files import decode_utf8, write_bytes, write_record
 from bytepair.layout import SPLITS
 from bytepair.params import CharacterRange, CharacterSplit, HeadingSplit
 
@@ -142,7 +142,7 @@ def split_file(
             "documents": [asdict(document) for document in joined.documents],
         }
         write_bytes(splits_folder / name / TEXT, joined.text)
-        write_json(splits_folder / name / DOCUMENTS, documents)
+        write_record(splits_folder / name / DOCUMENTS, documents)
     for name in SPLITS:
         if name not in records and (splits_folder / name).exists():
             shutil.rmtree(splits_folder / name)
@@ -154,7 +154,7 @@ def split_file(
         },
         "dropped": [asdict(span) for span in result.dropped],
     }
-    write_json(splits_folder / SPLIT_RECORD, content)
+    write_record(splits_folder / SPLIT_RECORD, content)
     return result
 
 

@@ -21,7 +21,7 @@ from bytepair.corpora.records import (
     read_recorded,
 )
 from bytepair.errors import CorpusError
-from bytepair.files import StrPath, decode_utf8, write_bytes, write_json
+from bytepair.files import StrPath, decode_utf8, write_bytes, write_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,7 @@ def strip_file(raw_folder: Path, clean_folder: Path, params: StripParams) -> Str
     raw, record = read_recorded(raw_path, raw_folder / FETCH_RECORD, "raw")
     stripped = strip(raw, params, path=raw_path)
     write_bytes(clean_folder / CLEAN, stripped.text)
-    write_json(
+    write_record(
         clean_folder / STRIP_RECORD,
         {
             "raw": record.as_json(),

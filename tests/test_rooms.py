@@ -1,0 +1,105 @@
+"""Which module may import which, what a stage depends on, and what importing costs."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+import pipeline
+
+SOURCE = pipeline.ROOT / "src" / "bytepair"
+MODULES = {
+    path.relative_to(SOURCE).with_suffix("").as_posix().replace("/", "."): path
+    for path in SOURCE.rglob("*.py")
+}
+STANDARD_LIBRARY_ONLY = (
+    "errors", "files", "unicode16", "freezing", "patterns", "chunks", "counts", "training",
+    "merging", "bpe_file", "streaming", "tokenizer", "reference", "fields", "layout",
+)  # fmt: skip
+TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "tokens", "arrays", "ngram", "baseline", "metrics"} - {
+    "errors", "files", "layout",
+}  # fmt: skip
+
+
+def imports(path):
+    """The bytepair modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.module == "bytepair":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bytepair."):
+            found.add(node.module.removeprefix("bytepair."))
+    return found & MODULES.keys()
+
+
+IMPORTS = {name: imports(path) for name, path in MODULES.items() if name != "__init__"}
+
+
+def test_imports_form_no_circle():
+    left = dict(IMPORTS)
+    while left:
+        free = [name for name, needed in left.items() if not needed & left.keys()]
+        assert free, f"a circle among {sorted(left)}"
+        for name in free:
+            del left[name]
+
+
+def test_corpora_and_the_tokenizer_side_do_not_know_each_other():
+    for name, needed in IMPORTS.items():
+        if name.startswith("corpora"):
+            assert not needed & TOKENIZER_SIDE, name
+        if name in TOKENIZER_SIDE:
+            assert not {other for other in needed if other.startswith("corpora")}, name
+            assert "params" not in needed, name
+
+
+def test_nothing_imports_what_only_looks_at_results():
+    for name, needed in IMPORTS.items():
+        assert not needed & {"metrics", "stage", "reference"}, name
+
+
+def python(program, *options):
+    return subprocess.run(
+        [sys.executable, *options, "-c", program], check=True, capture_output=True
+    ).stdout.decode()
+
+
+def test_the_core_needs_the_standard_library_alone():
+    program = (
+        "import sys\n"
+        f"for name in {STANDARD_LIBRARY_ONLY!r}: __import__(f'bytepair.{{name}}')\n"
+        "from bytepair import Tokenizer\n"
+        "tok = Tokenizer.train('ab ab', vocab_size=257, pattern='cl100k')\n"
+        "assert tok.decode(tok.encode('ab ab')) == 'ab ab'\n"
+        "print({name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names)"
+    )
+    names = ast.literal_eval(python(program))
+    assert {name for name in names if not name.startswith(("_", "sphinxcontrib"))} == {"bytepair"}
+
+
+def test_importing_the_package_imports_no_module_of_it():
+    program = "import sys, bytepair; print([n for n in sys.modules if n.startswith('bytepair')])"
+    assert python(program).strip() == "['bytepair']"
+
+
+STAGES = yaml.safe_load((pipeline.ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_c44_a_stage_depends_on_exactly_the_modules_it_imports(stage, sample_project):
+    do = STAGES[stage]["do"]
+    script = do["cmd"].split()[1]
+    name = "sample" if STAGES[stage]["foreach"] == "${corpora}" else "sample-512"
+    listed = {path for path in do["deps"] if path.startswith("src/")}
+    assert listed == pipeline.imported_modules(sample_project, script, name)
+    assert script in do["deps"]
+    assert do["desc"]
+
+
+def test_scripts_fit_on_a_screen_and_files_have_one_subject():
+    for path in (pipeline.ROOT / "stages").glob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 55, path
+    for name, path in MODULES.items():
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, name
