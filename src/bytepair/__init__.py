@@ -7,8 +7,8 @@ stage depends on no more modules than it needs.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # typing's own costs more than all of this package
 if TYPE_CHECKING:
     from bytepair.counts import ChunkCounts
     from bytepair.errors import BytepairError
