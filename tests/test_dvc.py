@@ -308,6 +308,47 @@ def test_plots_can_be_shown_offline(clone):
     assert "bytes_per_token" in out
 
 
+def test_push_and_pull_by_a_remote(clone, tmp_path):
+    clone.dvc("remote", "add", "--default", "storage", str(tmp_path / "storage"))
+    clone.dvc("push", "-q")
+    other = tmp_path / "other"
+    clone.git("clone", "-q", str(clone.folder), str(other))
+    shutil.copyfile(clone.folder / ".dvc" / "config", other / ".dvc" / "config")
+    elsewhere = Clone(other)
+    elsewhere.dvc("pull", "-q")
+    assert elsewhere.status() == set()
+    assert elsewhere.repro() == set()
+
+
+def test_a_conflict_in_the_lock_is_resolved_by_running(clone):
+    """As README says: take one side of what is generated, and let DVC run the rest."""
+    main = clone.git("branch", "--show-current").strip()
+    clone.git("checkout", "-qb", "theirs")
+    clone.edit("src/bytepair/training.py", "from __future__", "# theirs\nfrom __future__")
+    clone.edit("params.yaml", "vocab_size: 300", "vocab_size: 290")
+    clone.repro()
+    clone.git("commit", "-qam", "theirs")
+    clone.git("checkout", "-q", main)
+    clone.dvc("checkout", "-q")
+    with (clone.folder / "src/bytepair/training.py").open("a", encoding="utf-8") as file:
+        file.write("# ours\n")
+    clone.repro()
+    clone.git("commit", "-qam", "ours")
+    merged = clone.run("git", "merge", "theirs", check=False)
+    assert "CONFLICT (content): Merge conflict in dvc.lock" in merged.stdout
+    clone.git("checkout", "--ours", "dvc.lock", "data/tokenizers", "metrics")
+    assert clone.repro() >= {"train-tokenizer@sample-512", "train-tokenizer@sample-300"}
+    clone.git("add", "dvc.lock", "data/tokenizers", "metrics")
+    clone.git("commit", "-qm", "merged")
+    assert clone.status() == set()
+    assert clone.git("status", "--porcelain") == ""
+    for name, size in (("sample-512", 512), ("sample-300", 290)):
+        data = (clone.folder / "metrics" / f"{name}.json").read_text(encoding="utf-8")
+        assert f'"size": {size}' in data
+    clone.git("reset", "-q", "--hard", "HEAD~2")
+    clone.git("branch", "-qD", "theirs")
+
+
 def test_without_copy_or_network_fetch_says_what_was_tried(tmp_path):
     clone = Clone(pipeline.copy_project(tmp_path / "project"))
     clone.git("init", "-q")
