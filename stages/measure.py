@@ -37,7 +37,8 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
         ),
     )
     write_json(paths.metrics, figures)
-    return f"{tokenizer.name}: {figures['val']['bytes_per_token']} bytes/token on val"
+    shown = "val" if "val" in figures else "train"
+    return f"{tokenizer.name}: {figures[shown]['bytes_per_token']} bytes/token on {shown}"
 
 
 if __name__ == "__main__":

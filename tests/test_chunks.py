@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens, cut
-from bytepair.errors import TextError, TokenError
+from bytepair.errors import PatternError, TextError, TokenError
 from bytepair.patterns import PRESETS, Pattern
 
 
@@ -35,6 +35,31 @@ def test_c20_groups_empty_matches_and_uncovered_text(pattern, text, chunks):
 )
 def test_c20_chunks_always_join_to_the_text(pattern, text):
     chunks = cut(text, Pattern.of(pattern).compiled())
+    assert "".join(chunks) == text
+    assert "" not in chunks
+
+
+# What the package regex offers beyond re.
+own = [
+    "(?r)a",
+    r"\p{L}+",
+    r"a\Kb",
+    "(?:ab){e<=1}",
+    "(?<=a)b|c",
+    r"\X",
+    "(?|(a)|(b))",
+    "(?V1)[a--b]+",
+]
+
+
+@given(st.sampled_from(own), st.text(alphabet="abc é\u0301\n", max_size=20))
+def test_c20_chunks_of_the_regex_engine_join_to_the_text(source, text):
+    try:
+        compiled = Pattern(source, "regex").compiled()
+    except PatternError:
+        assert source == "(?r)a"
+        return
+    chunks = cut(text, compiled)
     assert "".join(chunks) == text
     assert "" not in chunks
 

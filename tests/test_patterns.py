@@ -128,6 +128,10 @@ def test_presets_cut_as_documented(name, text, pieces):
         (r"(?i)é", "re", "write both cases"),
         (r"(?i:\u00e9)", "re", "write both cases"),
         (r"(?i)(?-i:é)\xe9", "re", "write both cases"),
+        (r"(?i)[\w']", "re", "put (?-i:...) around"),
+        (r"((?i:[^\s]))", "re", "put (?-i:...) around"),
+        (r"(?r)\w+", "regex", "backwards"),
+        (r"(?V0)(?V1)a", "regex", "pattern '(?V0)(?V1)a'"),
         (r"\N{BULLET}", "re", "names vary by Python"),
         (r"[\w-z]", "re", "bad character range"),
         ("a\ud800", "re", "lone surrogate"),
@@ -138,6 +142,23 @@ def test_bad_patterns_are_refused_with_what_to_do(source, engine, says):
     with pytest.raises(PatternError) as error:
         Pattern(source, engine)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "matches", "leaves"),
+    [
+        (r"(?i)\w", "kKſ", "\u0345"),
+        (r"(?i)\W", "\u0345", "\u0399\u03b9\u1fbe"),
+        (r"(?i:\W)\b", "", "\u0399"),
+        (r"(?i:k)", "kK\u212a", "l"),
+        (r"(?-i:[\w'])(?i:S)?", "é'", " "),
+        (r"\\N{2}", "", "N"),
+    ],
+)
+def test_ignoring_case_does_not_change_what_a_class_takes(source, matches, leaves):
+    compiled = Pattern(source).compiled()
+    assert all(compiled.fullmatch(character) for character in matches)
+    assert not any(compiled.fullmatch(character) for character in leaves)
 
 
 def test_no_pattern_has_no_engine_but_re():
@@ -196,7 +217,19 @@ atoms = st.sampled_from(
         r"\\",
         ".",
     ]
-    + [r"(?#]\w)", r"(?:\w)", r"(?<=\w)", r"(?!\S)", r"(?i:k)", r"(?P<n>\d)?", "^", "$", r"\x20"]
+    + [
+        r"(?#]\w)",
+        r"(?:\w)",
+        r"(?<=\w)",
+        r"(?!\S)",
+        r"(?i:k)",
+        r"(?i:\w)",
+        r"(?i:k|(?-i:[^\s\W]))",
+        r"(?P<n>\d)?",
+        "^",
+        "$",
+        r"\x20",
+    ]
 )
 class_items = st.sampled_from(
     [r"\w", r"\W", r"\d", r"\S", "a", "é", " ", r"\]", "[", "^", "(?:", r"\\", r"\b", "0-9", "."]

@@ -7,11 +7,12 @@
     ├── TrainingError      there is nothing to train on, or the sizes asked for cannot be met
     ├── TokenError         an id or a special token that the tokenizer does not have
     ├── CorpusError        a corpus is not what params.yaml says: markers, headings, ranges, hashes
-    │   └── FetchError     a corpus could not be had
+    ├── FetchError         a corpus could not be had
     └── ArtifactError      a file on disk is damaged, or was made with something else
         └── TokenizerFileError
 
-All but FetchError are also ValueError, so code that knows nothing of bytepair can catch them.
+All but BytepairError and FetchError are also ValueError, so code that knows nothing of bytepair
+can catch them.
 A message says what happened, shows the offending value, and ends with what to do.
 """
 

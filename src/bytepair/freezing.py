@@ -9,7 +9,7 @@ it. What cannot be frozen this way is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import cache
 
 from bytepair.errors import PatternError
@@ -80,7 +80,8 @@ _OUTSIDE = re.compile(
     r"""
       \\p\{\w+\}              # a property
     | \\N\{[^}]*\}            # a character by name
-    | \\.                     # an escape
+    | \\(?:x..|u.{4}|U.{8}|[0-7]{3})  # a character by number
+    | \\.                     # another escape
     | \(\?\#[^)]*\)           # a comment
     | \(\?[a-zA-Z-]*[:)]     # flags
     | \[\^?\]?                # a class begins; a ] that is first in it is a character
@@ -88,32 +89,17 @@ _OUTSIDE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_INSIDE = re.compile(r"\\p\{\w+\}|\\N\{[^}]*\}|\\.|.", re.DOTALL)
+_INSIDE = re.compile(r"\\p\{\w+\}|\\N\{[^}]*\}|\\(?:x..|u.{4}|U.{8}|[0-7]{3})|\\.|.", re.DOTALL)
 _NON_ASCII_ESCAPE = re.compile(r"\\(?:u|U|x[89a-fA-F]|[23][0-7][0-7])")
-
-
-def _rewrite(regex: str, classes: dict[str, str], other: Callable[[str], str]) -> str:
-    """Write classes out as ranges; `other` handles every other token but those inside [...]."""
-    parts = []
-    inside = False
-    position = 0
-    while match := (_INSIDE if inside else _OUTSIDE).match(regex, position):
-        token = match.group()
-        position = match.end()
-        if token in classes:
-            parts.append(classes[token] if inside else f"[{classes[token]}]")
-        elif inside:
-            parts.append(token)
-            inside = token != "]"
-        else:
-            parts.append(other(token))
-            inside = token.startswith("[")
-    return "".join(parts)
 
 
 def freeze_preset(regex: str) -> str:
     """A published `regex` pattern in the words of `re`, with its classes as ranges."""
-    return _rewrite(regex, _preset_classes(), lambda token: token)
+    classes = _preset_classes()
+    return "".join(
+        (classes[token] if inside else f"[{classes[token]}]") if token in classes else token
+        for token, inside, _ in _tokens(regex)
+    )
 
 
 def freeze_re(regex: str) -> str:
@@ -122,29 +108,83 @@ def freeze_re(regex: str) -> str:
     Raises:
         PatternError: a construct whose meaning depends on the Python version.
     """
-    word = _python_classes()[r"\w"]
+    classes = _python_classes()
+    word = classes[r"\w"]
     boundaries = {
         r"\b": f"(?:(?<=[{word}])(?![{word}])|(?<![{word}])(?=[{word}]))",
         r"\B": f"(?:(?<=[{word}])(?=[{word}])|(?<![{word}])(?![{word}]))",
     }
-    non_ascii = not regex.isascii() or _NON_ASCII_ESCAPE.search(regex)
+    parts = []
+    for token, inside, flags in _tokens(regex):
+        ignores_case = flags.ignores_case
+        _check_token(regex, token, inside=inside, ignores_case=ignores_case)
+        if inside:
+            parts.append(classes.get(token, token))
+        elif token in classes:
+            # under (?i), ranges would also take what folds into them
+            parts.append(f"(?-i:[{classes[token]}])" if ignores_case else f"[{classes[token]}]")
+        elif token in boundaries:
+            parts.append(f"(?-i:{boundaries[token]})" if ignores_case else boundaries[token])
+        else:
+            parts.append(token)
+    return "".join(parts)
 
-    if r"\N{" in regex:
-        raise PatternError(f"pattern {regex!r}: write \\N{{...}} as \\uXXXX; names vary by Python.")
 
-    def other(token: str) -> str:
-        if token.startswith("(?") and token[2:3].isalpha():
-            flags = token[2:-1].partition("-")[0]
-            if set(flags) & set("axL"):
-                raise PatternError(
-                    f"pattern {regex!r}: the flags {token} change what classes mean: write the "
-                    "pattern on one line with the characters themselves, such as [A-Za-z]."
-                )
-            if "i" in flags and non_ascii:
-                raise PatternError(
-                    f"pattern {regex!r}: {token} with characters beyond ASCII depends on Python's "
-                    "case tables: write both cases, such as [éÉ]."
-                )
-        return boundaries.get(token, token)
+class _Flags:
+    """Whether case is ignored here: set by (?i), (?i:...) and (?-i:...), undone by the )."""
 
-    return _rewrite(regex, _python_classes(), other)
+    def __init__(self) -> None:
+        self.groups = [False]
+
+    @property
+    def ignores_case(self) -> bool:
+        return self.groups[-1]
+
+    def follow(self, token: str) -> None:
+        if token == ")":
+            self.groups[1:] = self.groups[1:-1]
+        elif token.startswith("(") and not token.startswith("(?#"):
+            on, _, off = token.strip("(?:)").partition("-")
+            ignores = (self.ignores_case or "i" in on) and "i" not in off
+            if token.endswith(")"):
+                self.groups[-1] = ignores
+            else:
+                self.groups.append(ignores)
+
+
+def _tokens(regex: str) -> Iterator[tuple[str, bool, _Flags]]:
+    """Each token, whether it stands inside [...], and the flags that hold there."""
+    flags = _Flags()
+    inside = False
+    position = 0
+    while match := (_INSIDE if inside else _OUTSIDE).match(regex, position):
+        token = match.group()
+        position = match.end()
+        yield token, inside, flags
+        if inside:
+            inside = token != "]"
+        else:
+            flags.follow(token)
+            inside = token.startswith("[")
+
+
+def _check_token(regex: str, token: str, *, inside: bool, ignores_case: bool) -> None:
+    if token.startswith(r"\N{"):
+        raise PatternError(f"pattern {regex!r}: write {token} as \\uXXXX; names vary by Python.")
+    if not inside and re.match(r"\(\?[a-zA-Z]*[axL][a-zA-Z]*[-:)]", token):
+        raise PatternError(
+            f"pattern {regex!r}: the flags {token} change what classes mean: write the "
+            "pattern on one line with the characters themselves, such as [A-Za-z]."
+        )
+    if not ignores_case:
+        return
+    if not token.isascii() or _NON_ASCII_ESCAPE.match(token):
+        raise PatternError(
+            f"pattern {regex!r}: {token} where case is ignored depends on Python's case tables: "
+            "write both cases, such as [éÉ]."
+        )
+    if inside and token in _python_classes():
+        raise PatternError(
+            f"pattern {regex!r}: {token} inside [...] where case is ignored also takes what folds "
+            "into it: put (?-i:...) around the [...]."
+        )

@@ -67,7 +67,7 @@ def report(
     special_ids: Collection[int],
     show_test: bool,
 ) -> dict[str, Any]:
-    r"""The contents of report/measure.json: longest tokens, unused ids, figures by document.
+    r"""The contents of report/measures.json: longest tokens, unused ids, figures by document.
 
     Special tokens, which nobody learned, are not among the longest. A token's bytes are shown as
     text with \xNN for what is not UTF-8; a document's bytes are those of its tokens.

@@ -182,9 +182,12 @@ def _compile(regex: str, engine: str) -> re.Pattern[str]:
 def _compile_with_library(source: str) -> re.Pattern[str]:
     regex = _import_regex()
     try:
-        return regex.compile(source)  # type: ignore[no-any-return]
-    except regex.error as error:
+        compiled: re.Pattern[str] = regex.compile(source)
+    except (regex.error, ValueError, RecursionError, OverflowError) as error:
         raise PatternError(f"pattern {source!r}: {error}") from None
+    if compiled.flags & regex.REVERSE:
+        raise PatternError(f"pattern {source!r}: (?r) matches backwards: leave it out.")
+    return compiled
 
 
 def _is_utf8(text: str) -> bool:

@@ -49,6 +49,7 @@ class StreamDecoder:
         Raises:
             UnicodeDecodeError: there is something left, with errors="strict".
         """
-        text = self._decoder.decode(b"", final=True)
-        self._decoder.reset()
-        return text
+        try:
+            return self._decoder.decode(b"", final=True)
+        finally:
+            self._decoder.reset()
