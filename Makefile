@@ -2,6 +2,7 @@
 # make test    environment, lint, strict types, pytest
 # make repro   environment and the whole pipeline; needs the corpora or the network
 # make lock    the requirements files again from pyproject.toml
+# make test-slow   every test, those that take long too, and many more generated examples
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check repro lock clean
+.PHONY: demo test test-slow check repro lock clean
 
 # The first time every stage runs, also those whose results came with the clone.
 demo: FIRST = $(if $(wildcard data/corpora/sample/splits),,--force)
@@ -21,6 +22,9 @@ demo: $(VENV)/.run
 
 test: check
 	python -m pytest -n auto
+
+test-slow: check
+	python -m pytest -n auto -m "" --hypothesis-profile slow
 
 check: $(VENV)/.dev
 	ruff format --check .

@@ -4,6 +4,7 @@ from bytepair.corpora.documents import read_split
 from bytepair.counts import ChunkCounts
 from bytepair.layout import CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
+from bytepair.patience import Watch
 from bytepair.patterns import Pattern
 from bytepair.stage import tokenizer_stage
 
@@ -11,13 +12,15 @@ from bytepair.stage import tokenizer_stage
 @tokenizer_stage
 def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Cut the train split into chunks and count them."""
+    choice = tokenizer.chunks.pattern
     train = read_split(CorpusPaths(paths.root, tokenizer.corpus).splits / "train")
-    counts = ChunkCounts.count(
-        (document.text for document in train.documents),
-        pattern=Pattern.chosen(tokenizer.chunks.pattern),
-        special_tokens=tokenizer.chunks.special_tokens,
-        train_sha256=train.sha256,
-    )
+    with Watch(choice.regex if choice else None) as watch:
+        counts = ChunkCounts.count(
+            (document.text for document in watch.over(train.documents)),
+            pattern=Pattern.chosen(choice),
+            special_tokens=tokenizer.chunks.special_tokens,
+            train_sha256=train.sha256,
+        )
     counts.save(paths.counts)
     return (
         f"{tokenizer.name}: {counts.total:,} chunks, {len(counts.counts):,} distinct, "

@@ -3,8 +3,10 @@
 import shutil
 
 from bytepair.corpora.documents import has_split, read_split
+from bytepair.errors import ArtifactError
 from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
+from bytepair.patience import Watch
 from bytepair.patterns import Pattern
 from bytepair.stage import tokenizer_stage
 from bytepair.tokenizer import Tokenizer
@@ -14,29 +16,36 @@ from bytepair.tokens import write_tokens
 @tokenizer_stage
 def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Encode the documents of every split, with the separator's id between them."""
-    Pattern.chosen(tokenizer.chunks.pattern)  # refuses another version of regex than declared
+    choice, special_tokens = tokenizer.chunks.pattern, tokenizer.chunks.special_tokens
     trained = Tokenizer.load(paths.bpe)
+    if (Pattern.chosen(choice), special_tokens) != (trained.pattern, tuple(trained.special_tokens)):
+        raise ArtifactError(
+            f"{paths.bpe}: its pattern or special tokens are not those of params.yaml. "
+            "Run `dvc repro`."
+        )
     splits = CorpusPaths(paths.root, tokenizer.corpus).splits
     separator = tokenizer.encode.separator
     separator_id = None if separator is None else trained.special_tokens[separator]
     lengths = []
-    for name in SPLITS:
-        if not has_split(splits, name):
-            shutil.rmtree(paths.tokens / name, ignore_errors=True)
-            continue
-        split = read_split(splits / name)
-        index = write_tokens(
-            paths.tokens / name,
-            ((document.name, trained.encode(document.text)) for document in split.documents),
-            vocab_size=trained.vocab_size,
-            separator_id=separator_id,
-            tokenizer_sha256=trained.sha256,
-            text_sha256=split.sha256,
-            text_bytes=split.size,
-            separator_bytes=len(split.separator.encode()),
-        )
-        if name != "test":  # which is looked at in the end, and only where params say so
-            lengths.append(f"{name} {index.length:,}")
+    with Watch(choice.regex if choice else None) as watch:
+        for name in SPLITS:
+            if not has_split(splits, name):
+                if (paths.tokens / name).exists():
+                    shutil.rmtree(paths.tokens / name)
+                continue
+            split = read_split(splits / name)
+            index = write_tokens(
+                paths.tokens / name,
+                ((doc.name, trained.encode(doc.text)) for doc in watch.over(split.documents)),
+                vocab_size=trained.vocab_size,
+                separator_id=separator_id,
+                tokenizer_sha256=trained.sha256,
+                text_sha256=split.sha256,
+                text_bytes=split.size,
+                separator_bytes=len(split.separator.encode()),
+            )
+            if name != "test":  # looked at in the end, and only where params say so
+                lengths.append(f"{name} {index.length:,}")
     return f"{tokenizer.name}: tokens: {', '.join(lengths)}"
 
 

@@ -20,12 +20,13 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
         if (paths.tokens / name).is_dir()
     }
     show_test = tokenizer.report.test
+    baseline = load_baseline(paths.baseline, tokenizer_sha256=trained.sha256)
     figures = measure(
         splits,
         trained.vocab,
         requested=tokenizer.train.vocab_size,
         show_test=show_test,
-        baseline=load_baseline(paths.baseline, tokenizer_sha256=trained.sha256),
+        baseline=baseline,
     )
     write_json(
         paths.measures,
@@ -34,6 +35,7 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
             trained.vocab,
             special_ids=trained.special_tokens.values(),
             show_test=show_test,
+            baseline=baseline,
         ),
     )
     write_json(paths.metrics, figures)

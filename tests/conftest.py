@@ -4,8 +4,17 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import pipeline
+
+# No time limits, since a busy machine is no defect; 100 examples where a test says no number.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+# `make test-slow` selects this.
+settings.register_profile(
+    "slow", max_examples=5_000, deadline=None, derandomize=False, print_blob=True
+)
 
 
 @pytest.fixture(scope="session")

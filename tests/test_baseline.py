@@ -14,7 +14,7 @@ from bytepair.arrays import npy_bytes
 from bytepair.baseline import load_baseline, run
 from bytepair.errors import ArtifactError, TokenError, TrainingError
 from bytepair.ngram import evaluate, train
-from bytepair.tokens import write_tokens
+from bytepair.tokens import open_tokens, write_tokens
 
 A, B, TEXT = "a" * 64, "b" * 64, "c" * 64
 NOWHERE = np.array([], np.int64)
@@ -319,6 +319,18 @@ def test_a_loaded_model_is_the_trained_one(tokens, tmp_path, order):
         loaded.model.log2_probabilities(ids, NOWHERE),
         trained.model.log2_probabilities(ids, NOWHERE),
     )
+
+
+@pytest.mark.parametrize("separator_id", [9, None])
+def test_what_each_token_of_a_split_costs(tmp_path, separator_id):
+    for name in ("train", "val"):
+        write_split(tmp_path / name, [1, 2, 3, 1, 2, 3, 1], separator_id=separator_id)
+    trained = run(tmp_path, tmp_path / "b", order=2)
+    bits = trained.bits(open_tokens(tmp_path / "val"))
+    assert len(bits) == (7 if separator_id is None else 8)
+    assert round(math.fsum(bits) / 15, 6) == trained.manifest["val"]["bits_per_byte"]
+    # Without separators the second document starts there, and nothing before it is seen.
+    assert (bits[3] == bits[0]) == (separator_id is None)
 
 
 def test_without_val_the_figures_are_null(tokens, tmp_path):

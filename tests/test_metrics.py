@@ -71,6 +71,11 @@ def measured(splits, **options):
     return measure(splits, VOCABULARY, **(defaults | options))
 
 
+def reported(splits, **options):
+    defaults = {"special_ids": {260, 261}, "show_test": True}
+    return report(splits, VOCABULARY, **(defaults | options))
+
+
 def test_measure(splits):
     figures = measured(splits)
     assert figures == {
@@ -118,8 +123,9 @@ def test_a_baseline_of_other_tokens(splits, write, tmp_path):
     old = splits["val"].index.tokens_sha256
     splits["val"] = write("val", [("three", [257, 32])])
     new = splits["val"].index.tokens_sha256
-    with pytest.raises(ArtifactError, match=f"val.*{new}.*{old}.*baseline must run"):
-        measured(splits, baseline=loaded)
+    for figures in (measured, reported):
+        with pytest.raises(ArtifactError, match=f"val.*{new}.*{old}.*baseline must run"):
+            figures(splits, baseline=loaded)
 
 
 # The books
@@ -177,8 +183,9 @@ def test_many_blocks(write, monkeypatch):
 
 
 def test_report(splits):
-    lists = report(splits, VOCABULARY, special_ids={260, 261}, show_test=True)
-    assert list(lists) == ["longest_tokens", "unused_on_train", "documents"]
+    lists = reported(splits)
+    assert list(lists) == ["longest_tokens", "unused_on_train", "documents", "val_cost"]
+    assert lists["val_cost"] is None
     assert lists["longest_tokens"][:5] == [
         {"id": 257, "text": "the"},
         {"id": 258, "text": r" \xe2\x80"},
@@ -205,9 +212,30 @@ def test_report(splits):
 
 
 def test_report_without_test_or_train(splits):
-    lists = report(splits, VOCABULARY, special_ids=(), show_test=False)
+    lists = reported(splits, special_ids=(), show_test=False)
     assert list(lists["documents"]) == ["train", "val"]
     assert lists["longest_tokens"][0] == {"id": 261, "text": "<longest special of all>"}
     del splits["train"]
-    lists = report(splits, VOCABULARY, special_ids=(), show_test=False)
+    lists = reported(splits, special_ids=(), show_test=False)
     assert lists["unused_on_train"] is None
+
+
+def test_report_of_what_the_baseline_pays(splits, write, tmp_path):
+    splits["val"] = write("val", [("many", [257, 32, 99] * 1_000)])
+    trained = baseline.run(tmp_path / "tokens", tmp_path / "baseline", order=2)
+    cost = reported(splits, baseline=trained)["val_cost"]
+    assert cost["text_sha256"] == TEXT
+    assert cost["block_bytes"] == [512] * 9 + [392]
+    assert sum(cost["block_bits"]) == pytest.approx(trained.bits(splits["val"]).sum())
+    assert cost["low"] <= cost["bits_per_byte"] <= cost["high"]
+    assert cost["bits_per_byte"] == trained.manifest["val"]["bits_per_byte"]
+    del splits["val"]
+    assert reported(splits, baseline=trained)["val_cost"] is None
+
+
+@pytest.mark.parametrize("documents", [[], [("empty", [])]])
+def test_report_of_an_empty_val(splits, write, tmp_path, documents):
+    splits["val"] = write("val", documents)
+    trained = baseline.run(tmp_path / "tokens", tmp_path / "baseline", order=2)
+    cost = reported(splits, baseline=trained)["val_cost"]
+    assert (cost["bits_per_byte"], cost["block_bits"]) == (None, [0.0])

@@ -9,6 +9,8 @@ import sys
 import yaml
 
 import pipeline
+from bytepair.comparison import compare, load_costs
+from bytepair.layout import TokenizerPaths
 
 README = (pipeline.ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -33,7 +35,7 @@ def test_the_table_of_figures():
     table = README.partition("<!-- figures")[2].partition("\n\n")[0]
     rows = [[cell.strip(" `") for cell in row.split("|")[1:-1]] for row in table.splitlines()[3:]]
     params = yaml.safe_load((pipeline.ROOT / "params.yaml").read_text(encoding="utf-8"))
-    assert [row[0] for row in rows] == list(params["tokenizers"])
+    assert len(rows) == 4
     for name, corpus, pattern, size, train, val, test, bits in rows:
         figures = json.loads((pipeline.ROOT / "metrics" / f"{name}.json").read_bytes())
         block = params["tokenizers"][name]
@@ -44,6 +46,17 @@ def test_the_table_of_figures():
             expected = f"{figures[split]['bytes_per_token']:.4f}" if split in figures else ""
             assert shown == expected, (name, split)
         assert bits == f"{figures['val']['bits_per_byte']:.4f}"
+
+
+def test_the_paired_difference():
+    first, second = (
+        load_costs(TokenizerPaths(pipeline.ROOT, name).measures)
+        for name in ("sherlock-512", "chat-1024")
+    )
+    found = compare(first, second)
+    said = " ".join(README.split())
+    assert f"`sherlock-512` pays {found.value:.4f} more than `chat-1024`" in said
+    assert f"a 95 % interval of {found.low:.4f} to {found.high:.4f}" in said
 
 
 def test_output_shown_is_what_the_stages_print(sample_project):
@@ -60,7 +73,7 @@ def test_the_example_of_ones_own_book(tmp_path):
         for numeral in ("I", "II", "III", "IV")
     )
     path = project / "data" / "books" / "mybook.txt"
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(f"A book\n\n{book}\n".encode())
     (example,) = blocks("yaml")
     corpora, tokenizers = example.split("tokenizers:\n")
@@ -77,10 +90,9 @@ def test_the_example_of_ones_own_book(tmp_path):
     (refusal,) = re.findall(r"(?m)^Error: mybook\.txt: .*\n.*\n.*$", README)
     wanted = re.escape(refusal).replace("1,234", r"[0-9,]+").replace(r"\.\.\.", "[0-9a-f]{64}")
     assert re.search(wanted, said), said
-    pins = "".join(f"      {line}\n" for line in said.splitlines()[-2:])
-    flow = "    fetch: {sources: [data/books/mybook.txt], file: mybook.txt}\n"
-    pinned = "    fetch:\n      sources: [data/books/mybook.txt]\n      file: mybook.txt\n" + pins
-    params.write_text(text.replace(flow, pinned), encoding="utf-8", newline="\n")
+    pins = "".join(f"{line}\n" for line in said.splitlines()[-2:])
+    text = text.replace("      file: mybook.txt\n", "      file: mybook.txt\n" + pins)
+    params.write_text(text, encoding="utf-8", newline="\n")
     made = pipeline.run_pipeline(project, only=("mybook", "mybook-400"))
     figures = json.loads(made["metrics/mybook-400.json"])
     assert figures["val"]["tokens"] > 10

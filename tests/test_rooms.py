@@ -18,7 +18,7 @@ STANDARD_LIBRARY_ONLY = (
     "errors", "files", "unicode16", "freezing", "patterns", "chunks", "counts", "training",
     "merging", "bpe_file", "streaming", "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
-TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "tokens", "arrays", "ngram", "baseline", "metrics"} - {
+TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
     "errors", "files", "layout",
 }  # fmt: skip
 
@@ -58,6 +58,24 @@ def test_corpora_and_the_tokenizer_side_do_not_know_each_other():
 def test_nothing_imports_what_only_looks_at_results():
     for name, needed in IMPORTS.items():
         assert not needed & {"metrics", "stage", "reference"}, name
+
+
+def test_nothing_imports_what_stands_above_everything():
+    above = {name for name in MODULES if name == "cli" or name.startswith("audit.")}
+    below = {name: needed for name, needed in IMPORTS.items() if name not in above}
+    for path in (pipeline.ROOT / "stages").glob("*.py"):
+        below[path.name] = imports(path)
+    for name, needed in below.items():
+        assert not needed & above, name
+    for name in above - {"cli"}:
+        assert "cli" not in IMPORTS.get(name, set()), name
+
+
+def test_the_command_imports_what_it_does_when_it_does_it():
+    program = (
+        "import sys, bytepair.cli; print([n for n in sys.modules if n.startswith('bytepair')])"
+    )
+    assert python(program).strip() == "['bytepair', 'bytepair.errors', 'bytepair.cli']"
 
 
 def python(program, *options):

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bytepair import files
 from bytepair.arrays import load_npy, npy_bytes
 from bytepair.fields import COUNT, SHA256, Check, check_fields, damaged
@@ -48,6 +51,10 @@ class Baseline:
 
     model: NGramModel
     manifest: Mapping[str, Any]
+
+    def bits(self, tokens: Tokens) -> NDArray[np.float64]:
+        """What each token of a split costs, in bits: (tokens,)."""
+        return -self.model.log2_probabilities(tokens.ids, _barriers(tokens))
 
 
 def run(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bytepair.comparison import cost_by_block
 from bytepair.errors import ArtifactError
 from bytepair.layout import SPLITS
 
@@ -54,7 +55,8 @@ def measure(
         size, tokens = splits[name].index.text_bytes, len(splits[name])
         figures[name] = {"bytes": size, "tokens": tokens, "bytes_per_token": _ratio(size, tokens)}
     if baseline is not None and "val" in splits:
-        figures["val"]["bits_per_byte"] = _bits_per_byte(baseline, splits["val"])
+        _check_val(baseline, splits["val"])
+        figures["val"]["bits_per_byte"] = baseline.manifest["val"]["bits_per_byte"]
     unused = int(np.count_nonzero(counts["train"] == 0)) if "train" in counts else None
     figures["vocab"] = {"requested": requested, "size": len(vocabulary), "unused_on_train": unused}
     return figures
@@ -66,11 +68,13 @@ def report(
     *,
     special_ids: Collection[int],
     show_test: bool,
+    baseline: Baseline | None = None,
 ) -> dict[str, Any]:
     r"""The contents of report/measures.json: longest tokens, unused ids, figures by document.
 
     Special tokens, which nobody learned, are not among the longest. A token's bytes are shown as
-    text with \xNN for what is not UTF-8; a document's bytes are those of its tokens.
+    text with \xNN for what is not UTF-8; a document's bytes are those of its tokens. `val_cost` is
+    what the baseline pays for val, with an interval and by block (see comparison.py).
     """
     learned = [number for number in range(len(vocabulary)) if number not in special_ids]
     learned.sort(key=lambda number: (-len(vocabulary[number]), number))
@@ -88,6 +92,7 @@ def report(
             name: _by_document(splits[name], vocabulary)
             for name in _shown(splits, show_test=show_test)
         },
+        "val_cost": _val_cost(splits, vocabulary, baseline),
     }
 
 
@@ -127,16 +132,23 @@ def _check_books(
         )
 
 
-def _bits_per_byte(baseline: Baseline, val: Tokens) -> float | None:
-    entry = baseline.manifest["val"]
-    if entry["tokens_sha256"] != val.index.tokens_sha256:
+def _check_val(baseline: Baseline, val: Tokens) -> None:
+    evaluated = baseline.manifest["val"]["tokens_sha256"]
+    if evaluated != val.index.tokens_sha256:
         raise ArtifactError(
             f"val: its tokens have the sha256 {val.index.tokens_sha256}, but the baseline was "
-            f"evaluated on {entry['tokens_sha256']}. Run `dvc repro`: its stage baseline must run "
-            "again."
+            f"evaluated on {evaluated}. Run `dvc repro`: its stage baseline must run again."
         )
-    figure: float | None = entry["bits_per_byte"]
-    return figure
+
+
+def _val_cost(
+    splits: Mapping[str, Tokens], vocabulary: Sequence[bytes], baseline: Baseline | None
+) -> dict[str, Any] | None:
+    if baseline is None or "val" not in splits:
+        return None
+    val = splits["val"]
+    _check_val(baseline, val)
+    return cost_by_block(val, baseline.bits(val), vocabulary).record()
 
 
 def _by_document(tokens: Tokens, vocabulary: Sequence[bytes]) -> list[dict[str, Any]]:

@@ -115,7 +115,7 @@ class EncodeParams:
 class BaselineParams:
     """The n-gram model: how many tokens it sees, this one included, and on how many it trains."""
 
-    order: int = 2
+    order: int = 3
     max_tokens: int | None = None
 
 
@@ -174,7 +174,7 @@ def load_tokenizer(path: StrPath, name: str) -> TokenizerParams:
         train=_train(block, len(chunks.special_tokens)),
         encode=_encode(block, chunks.special_tokens),
         baseline=BaselineParams(
-            order=baseline.integer("order", minimum=1, maximum=3, default=2),
+            order=baseline.integer("order", minimum=1, maximum=3, default=3),
             max_tokens=baseline.optional_integer("max_tokens", minimum=1),
         ),
         report=ReportParams(test=block.block("report", "test").boolean("test", default=False)),

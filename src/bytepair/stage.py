@@ -7,7 +7,8 @@
         return f"{tokenizer.name}: 112,090 chunks, 9,756 distinct"
 
 A stage exits with 0, with 1 after `Error: ...` (a BytepairError, or the system refused a file), or
-with 2 if it was called wrongly. Any other exception is a bug, and keeps its traceback.
+with 2 if it was called wrongly; patience.py ends one by a signal, after `Error: ...` too. Any other
+exception is a bug, and keeps its traceback.
 """
 
 from __future__ import annotations

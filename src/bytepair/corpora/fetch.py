@@ -18,6 +18,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -273,7 +274,7 @@ def _unpinned(params: FetchParams, found: Fetched) -> str:
     return (
         f"{params.file}: params.yaml does not say which bytes are right. {found.origin} gives "
         f"{found.raw.size:,} bytes, {found.clean.size:,} when stripped. If they are, put these "
-        f"lines under `fetch`:\n{found.pins}"
+        f"lines under `fetch`:\n{indent(found.pins, ' ' * 6)}"
     )
 
 
