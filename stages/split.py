@@ -1,15 +1,19 @@
 """Divide clean.txt into documents, and the documents into train, val and test."""
 
+from bytepair.corpora.records import CLEAN
 from bytepair.corpora.split import split_file
 from bytepair.layout import CorpusPaths
-from bytepair.params import CorpusParams
+from bytepair.params import CorpusParams, HeadingSplit
+from bytepair.patience import Watch
 from bytepair.stage import corpus_stage
 
 
 @corpus_stage
 def main(corpus: CorpusParams, paths: CorpusPaths) -> str:
     """Split a corpus by its headings or by ranges of characters."""
-    result = split_file(paths.clean, paths.splits, corpus.split)
+    with Watch(corpus.split.pattern if isinstance(corpus.split, HeadingSplit) else None) as watch:
+        watch.begin(CLEAN)
+        result = split_file(paths.clean, paths.splits, corpus.split)
     parts = [
         f"{name} {len(joined.text):,} bytes (documents: {len(joined.documents)})"
         for name, joined in result.splits.items()

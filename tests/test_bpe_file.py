@@ -76,7 +76,9 @@ def test_another_layout_of_the_same_content_is_the_same_tokenizer(tmp_path):
     assert tok == Tokenizer.load(write(tmp_path / "bpe.json", GOOD))
 
 
-special_texts = st.lists(st.text(min_size=1, max_size=5), max_size=4, unique=True)
+special_texts = st.lists(
+    st.text(min_size=1, max_size=5).filter(lambda text: "\0" not in text), max_size=4, unique=True
+)
 patterns = st.sampled_from([None, "gpt2", "words", "[^\r\n]+", "é|\u2028", r'"\\'])
 
 

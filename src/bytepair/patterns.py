@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from typing import Any, Protocol
 
 from bytepair.errors import PatternError
@@ -156,7 +157,8 @@ class Pattern:
 
 def _check_regex_version(declared: str | None) -> None:
     """What a `regex` pattern means depends on the library, so params.yaml says which version."""
-    installed = _import_regex().__version__
+    _import_regex()
+    installed = version("regex")
     if installed != declared:
         raise PatternError(
             f"regex_version is {declared!r}, but regex {installed} is installed, whose tables may "
