@@ -89,7 +89,7 @@ def test_what_it_runs_exists(command):
             assert (pipeline.ROOT / script).is_file()
         case ["dvc" | ".venv/bin/dvc", command, *_]:
             assert command in {"repro", "status", "metrics"}
-        case ["bytepair", "check"]:
+        case ["bytepair", "check" | "verify"]:
             assert "bytepair" in PYPROJECT["project"]["scripts"]
         case _:
             assert words[0] in {"git", "test", "echo", "mkdir"} or words[0].startswith("pins=$(")
