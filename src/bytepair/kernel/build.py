@@ -1,0 +1,39 @@
+"""How the kernel is compiled: cffi in API mode, with nothing but a C compiler.
+
+The declarations are those of bytepair.h itself, so header and binding cannot differ.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from cffi import FFI
+
+HERE = Path(__file__).parent
+
+
+def declarations() -> str:
+    """bytepair.h without what cffi does not read: comments and preprocessor lines."""
+    text = (HERE / "bytepair.h").read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    return re.sub(r"(?m)^#.*$", "", text)
+
+
+def sources() -> list[str]:
+    """The C files, relative to the project, as setuptools wants them."""
+    root = HERE.parent.parent.parent
+    return [path.relative_to(root).as_posix() for path in sorted(HERE.glob("*.c")) if path.stem != "_kernel"]
+
+
+ffibuilder = FFI()
+ffibuilder.cdef(declarations())
+ffibuilder.set_source(
+    "bytepair.kernel._kernel",
+    '#include "bytepair.h"',
+    sources=sources(),
+    include_dirs=[HERE.relative_to(HERE.parent.parent.parent).as_posix()],
+    extra_compile_args=[] if sys.platform == "win32" else ["-std=c11", "-O3", "-pthread"],
+    optional=True,
+)
