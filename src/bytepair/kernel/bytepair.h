@@ -18,6 +18,49 @@ typedef enum {
     BP_NO_ROOM = 4      /* the caller's buffer is too small */
 } bp_status;
 
+/* The named patterns; the first four are one family, with one scanner for ASCII text. */
+typedef enum {
+    BP_WORDS = 0,
+    BP_NOTEBOOK = 1,
+    BP_GPT2_ASCII = 2,
+    BP_GPT2 = 3,
+    BP_CL100K = 4,
+    BP_O200K = 5
+} bp_pattern;
+
+/* Code points `first` to `last`, inclusive, are of class `klass`: see scan.h. Those in no range are
+   of class 0. */
+typedef struct {
+    uint32_t first, last, klass;
+} bp_range;
+
+/* Counting.
+
+   Text is fed in pieces of any size; `last` ends a document, over whose end no chunk reaches. */
+typedef struct bp_counter bp_counter;
+
+bp_status bp_counter_new(bp_pattern pattern, const bp_range *ranges, size_t count,
+                         bp_counter **counter);
+void bp_counter_free(bp_counter *counter);
+bp_status bp_counter_feed(bp_counter *counter, const uint8_t *text, size_t size, int last);
+
+/* `times` more of a chunk that was cut elsewhere. */
+bp_status bp_counter_add(bp_counter *counter, const uint8_t *chunk, size_t size, uint64_t times);
+
+/* Adds all of `from`. */
+bp_status bp_counter_merge(bp_counter *into, const bp_counter *from);
+
+/* How many distinct chunks there are, and how many bytes they have together. */
+void bp_counter_size(const bp_counter *counter, size_t *distinct, size_t *bytes);
+
+/* Writes the chunks, in no particular order, as bp_train takes them, and empties the counter as it
+   goes. */
+void bp_counter_take(bp_counter *counter, uint8_t *chunks, uint64_t *ends, uint64_t *counts);
+
+/* The length of the longest beginning of `text` after which a chunk begins for certain, whatever
+   comes before and after, under every named pattern; 0 if there is none. */
+size_t bp_safe_cut(const uint8_t *text, size_t size);
+
 /* Training.
 
    `chunks` holds the distinct chunks' bytes one after the other, chunk i ending at ends[i] (so ends
