@@ -18,7 +18,9 @@ def declarations() -> str:
     """bytepair.h without what cffi does not read: comments and preprocessor lines."""
     text = (HERE / "bytepair.h").read_text(encoding="utf-8")
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    return re.sub(r"(?m)^#.*$", "", text)
+    constants = re.findall(r"(?m)^#define (BP_[A-Z]+) ([0-9]+)$", text)
+    text = re.sub(r"(?m)^#.*$", "", text)
+    return text + "".join(f"#define {name} {value}\n" for name, value in constants)
 
 
 def sources() -> list[str]:

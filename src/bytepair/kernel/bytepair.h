@@ -73,4 +73,32 @@ bp_status bp_train(const uint8_t *chunks, const uint64_t *ends, const uint64_t *
                    size_t distinct, size_t merges, uint64_t min_count, uint32_t *pairs,
                    uint64_t *pair_counts, uint64_t *lengths, size_t *found);
 
+/* Encoding.
+
+   Ids are written `width` bytes each, 2 or 4, in the machine's byte order; with 2 every id of the
+   vocabulary is below 65,536. A text of n bytes has at most n ids, and `room` must be at least
+   n + BP_SLACK: what lies behind the ids may be written over. An encoder remembers chunks, within a
+   bound, so one thread at a time may use it. */
+#define BP_SLACK 16
+
+typedef struct bp_encoder bp_encoder;
+
+/* Merge i makes id 256 + i of pairs[2 * i] and pairs[2 * i + 1]. */
+bp_status bp_encoder_new(const uint32_t *pairs, size_t merges, bp_encoder **encoder);
+void bp_encoder_free(bp_encoder *encoder);
+
+/* Cut texts by a named pattern; without, a text is one chunk. */
+bp_status bp_encoder_cut_by(bp_encoder *encoder, bp_pattern pattern, const bp_range *ranges,
+                            size_t count);
+bp_status bp_encode(bp_encoder *encoder, const uint8_t *text, size_t size, void *ids, size_t width,
+                    size_t room, size_t *written);
+
+/* The same for a text cut already: chunk i ends at ends[i], the last at `size`. */
+bp_status bp_encode_chunks(bp_encoder *encoder, const uint8_t *text, size_t size,
+                           const uint64_t *ends, size_t chunks, void *ids, size_t width,
+                           size_t room, size_t *written);
+
+/* How many chunks it remembers. */
+size_t bp_encoder_remembers(const bp_encoder *encoder);
+
 #endif

@@ -5,6 +5,7 @@
    by length, since nine of ten have at most seven bytes: those are a key of eight bytes with the
    length in its top byte, those up to fifteen one of sixteen bytes, and only longer ones have their
    bytes elsewhere. A slot with no length is empty; a table is grown when five of eight are taken. */
+#include "keys.h"
 #include "scan.h"
 
 #include <stdlib.h>
@@ -14,8 +15,6 @@
 #define BATCH_ROOM (BATCH + 64)
 #define SCAN_BUFFER (256u << 10) /* stays in the second-level cache */
 #define FIRST_SLOTS 4096u
-#define SHORT 7u
-#define MIDDLE 15u
 
 typedef struct {
     uint64_t key, count;
@@ -43,52 +42,6 @@ struct bp_counter {
     size_t text_used, text_room;
 };
 
-/* ---- keys ----------------------------------------------------------------------------------- */
-
-#define MULTIPLY_1 UINT64_C(0x9E3779B97F4A7C15)
-#define MULTIPLY_2 UINT64_C(0xD6E8FEB86659FD93)
-
-static inline uint64_t load8(const uint8_t *at) {
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    value = __builtin_bswap64(value);
-#endif
-    return value;
-}
-
-/* The first `size` bytes, at most eight, of a load of eight. */
-static inline uint64_t first_bytes(uint64_t value, size_t size) {
-    static const uint64_t masks[9] = {
-        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF,
-        UINT64_MAX};
-    return value & masks[size < 8 ? size : 8];
-}
-
-static inline size_t hash_short(uint64_t key) {
-    return (size_t)((key * MULTIPLY_1) >> 32);
-}
-
-static inline size_t hash_middle(uint64_t low, uint64_t high) {
-    uint64_t mixed = low ^ high * MULTIPLY_2;
-    mixed ^= mixed >> 32;
-    return (size_t)((mixed * MULTIPLY_1) >> 32);
-}
-
-static uint64_t hash_long(const uint8_t *at, size_t size) {
-    uint64_t hash = size * MULTIPLY_2;
-    for (size_t i = 0; i + 8 <= size; i += 8) {
-        hash = (hash ^ load8(at + i)) * MULTIPLY_1;
-        hash ^= hash >> 29;
-    }
-    hash = (hash ^ load8(at + size - 8)) * MULTIPLY_2;
-    return hash ^ hash >> 32;
-}
-
-static inline size_t long_place(uint64_t hash) {
-    return (size_t)(hash >> 20);
-}
-
 /* ---- tables --------------------------------------------------------------------------------- */
 
 static inline int is_full(size_t used, size_t mask) {
@@ -103,7 +56,7 @@ static bp_status grow_shorts(bp_counter *counter) {
     }
     for (size_t i = 0; i <= counter->short_mask; i++) {
         if (counter->shorts[i].key != 0) {
-            size_t place = hash_short(counter->shorts[i].key) & mask;
+            size_t place = bp_hash_short(counter->shorts[i].key) & mask;
             while (slots[place].key != 0) {
                 place = (place + 1) & mask;
             }
@@ -125,7 +78,7 @@ static bp_status grow_middles(bp_counter *counter) {
     for (size_t i = 0; i <= counter->middle_mask; i++) {
         const middle_slot *slot = &counter->middles[i];
         if (slot->high != 0) {
-            size_t place = hash_middle(slot->low, slot->high) & mask;
+            size_t place = bp_hash_middle(slot->low, slot->high) & mask;
             while (slots[place].high != 0) {
                 place = (place + 1) & mask;
             }
@@ -146,7 +99,7 @@ static bp_status grow_longs(bp_counter *counter) {
     }
     for (size_t i = 0; i <= counter->long_mask; i++) {
         if (counter->longs[i].size != 0) {
-            size_t place = long_place(counter->longs[i].hash) & mask;
+            size_t place = bp_long_place(counter->longs[i].hash) & mask;
             while (slots[place].size != 0) {
                 place = (place + 1) & mask;
             }
@@ -162,7 +115,7 @@ static bp_status grow_longs(bp_counter *counter) {
 /* Tables are grown before they are full, so there is always an empty slot to end a search. */
 
 static inline bp_status add_short(bp_counter *counter, uint64_t key, uint64_t times) {
-    size_t place = hash_short(key) & counter->short_mask;
+    size_t place = bp_hash_short(key) & counter->short_mask;
     while (counter->shorts[place].key != key) {
         if (counter->shorts[place].key == 0) {
             if (is_full(counter->short_used + 1, counter->short_mask)) {
@@ -181,7 +134,7 @@ static inline bp_status add_short(bp_counter *counter, uint64_t key, uint64_t ti
 
 static inline bp_status add_middle(bp_counter *counter, uint64_t low, uint64_t high,
                                    uint64_t times) {
-    size_t place = hash_middle(low, high) & counter->middle_mask;
+    size_t place = bp_hash_middle(low, high) & counter->middle_mask;
     middle_slot *slot;
     while (slot = &counter->middles[place], slot->high != high || slot->low != low) {
         if (slot->high == 0) {
@@ -221,7 +174,7 @@ static bp_status keep_bytes(bp_counter *counter, const uint8_t *bytes, size_t si
 
 static bp_status add_long(bp_counter *counter, const uint8_t *chunk, size_t size, uint64_t hash,
                           uint64_t times) {
-    size_t place = long_place(hash) & counter->long_mask;
+    size_t place = bp_long_place(hash) & counter->long_mask;
     for (;; place = (place + 1) & counter->long_mask) {
         long_slot *slot = &counter->longs[place];
         if (slot->hash == hash && slot->size == size &&
@@ -246,24 +199,20 @@ static bp_status add_long(bp_counter *counter, const uint8_t *chunk, size_t size
     }
 }
 
-static inline uint64_t with_size(uint64_t value, size_t size) {
-    return value | (uint64_t)size << 56;
-}
-
 bp_status bp_counter_add(bp_counter *counter, const uint8_t *chunk, size_t size, uint64_t times) {
     uint8_t padded[16] = {0};
     if (size == 0) {
         return BP_BAD_INPUT;
     }
-    if (size > MIDDLE) {
-        return add_long(counter, chunk, size, hash_long(chunk, size), times);
+    if (size > BP_MIDDLE) {
+        return add_long(counter, chunk, size, bp_hash_long(chunk, size), times);
     }
     memcpy(padded, chunk, size);
-    uint64_t low = load8(padded);
-    if (size <= SHORT) {
-        return add_short(counter, with_size(low, size), times);
+    uint64_t low = bp_load8(padded);
+    if (size <= BP_SHORT) {
+        return add_short(counter, bp_with_size(low, size), times);
     }
-    return add_middle(counter, low, with_size(load8(padded + 8), size), times);
+    return add_middle(counter, low, bp_with_size(bp_load8(padded + 8), size), times);
 }
 
 /* ---- a batch -------------------------------------------------------------------------------- */
@@ -281,7 +230,7 @@ static bp_status count_shorts(bp_counter *counter, const uint64_t *keys, size_t 
     size_t mask = counter->short_mask;
     for (size_t i = 0; i < number; i++) {
         const uint64_t key = keys[i];
-        size_t place = hash_short(key) & mask;
+        size_t place = bp_hash_short(key) & mask;
         while (slots[place].key != key && slots[place].key != 0) {
             place = (place + 1) & mask;
         }
@@ -306,11 +255,11 @@ static bp_status count_batch(bp_counter *counter, const uint8_t *base, batch *wo
     const size_t mask = counter->short_mask;
     for (size_t i = 0; i < found; i++) {
         size_t start = work->starts[i], size = work->starts[i + 1] - start;
-        uint64_t key = with_size(first_bytes(load8(base + start), size), size);
+        uint64_t key = bp_with_size(bp_first_bytes(bp_load8(base + start), size), size);
         work->keys[shorts] = key; /* overwritten by the next if this one is longer */
         work->others[others] = (uint32_t)i;
-        __builtin_prefetch(&slots[hash_short(key) & mask]);
-        int is_short = size <= SHORT;
+        BP_PREFETCH(&slots[bp_hash_short(key) & mask]);
+        int is_short = size <= BP_SHORT;
         shorts += (size_t)is_short;
         others += (size_t)!is_short;
     }
@@ -321,15 +270,15 @@ static bp_status count_batch(bp_counter *counter, const uint8_t *base, batch *wo
     for (size_t i = 0; i < others; i++) {
         const uint8_t *chunk = base + work->starts[work->others[i]];
         size_t size = work->starts[work->others[i] + 1] - work->starts[work->others[i]];
-        if (size <= MIDDLE) {
-            work->low[i] = load8(chunk);
-            work->high[i] = with_size(first_bytes(load8(chunk + 8), size - 8), size);
-            __builtin_prefetch(
-                &counter->middles[hash_middle(work->low[i], work->high[i]) & counter->middle_mask]);
+        if (size <= BP_MIDDLE) {
+            work->low[i] = bp_load8(chunk);
+            work->high[i] = bp_with_size(bp_first_bytes(bp_load8(chunk + 8), size - 8), size);
+            BP_PREFETCH(
+                &counter->middles[bp_hash_middle(work->low[i], work->high[i]) & counter->middle_mask]);
         } else {
-            work->low[i] = hash_long(chunk, size);
+            work->low[i] = bp_hash_long(chunk, size);
             work->high[i] = 0;
-            __builtin_prefetch(&counter->longs[long_place(work->low[i]) & counter->long_mask]);
+            BP_PREFETCH(&counter->longs[bp_long_place(work->low[i]) & counter->long_mask]);
         }
     }
     for (size_t i = 0; i < others; i++) {
