@@ -21,9 +21,9 @@
 #define BATCH 512
 #define BATCH_ROOM (BATCH + 64)
 #define FIRST_SLOTS (1u << 12)
-#define MOST_SLOTS (1u << 20)      /* 32 MB; half of them are used at most */
-#define MOST_LONG_SLOTS (1u << 16)
-#define MOST_ARENA (32u << 20)     /* bytes of text and of ids */
+#define MOST_SLOTS (1u << 20)      /* 32 MB; five of eight are used at most */
+#define MOST_LONG_SLOTS (1u << 19)
+#define MOST_ARENA (64u << 20)     /* bytes of text and of ids */
 #define LONGEST_REMEMBERED 256u
 #define LONG_CHUNK 64u
 #define NO_ID UINT32_MAX
@@ -71,6 +71,10 @@ struct bp_encoder {
 };
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
+
+static inline int is_full(size_t used, size_t mask) {
+    return used * 8 > mask * 5;
+}
 
 static inline size_t hash_pair(uint64_t pair) {
     pair *= BP_MULTIPLY_1;
@@ -275,11 +279,12 @@ static void forget(bp_encoder *encoder) {
 /* Room for one more entry in both tables and the arenas; what is remembered may be forgotten. */
 static bp_status make_room(bp_encoder *encoder) {
     if (encoder->arena_used * sizeof(uint32_t) + encoder->texts_used > MOST_ARENA ||
-        (encoder->used * 2 > encoder->mask && encoder->mask + 1 >= MOST_SLOTS) ||
-        (encoder->long_used * 2 > encoder->long_mask && encoder->long_mask + 1 >= MOST_LONG_SLOTS)) {
+        (is_full(encoder->used, encoder->mask) && encoder->mask + 1 >= MOST_SLOTS) ||
+        (is_full(encoder->long_used, encoder->long_mask) &&
+         encoder->long_mask + 1 >= MOST_LONG_SLOTS)) {
         forget(encoder);
     }
-    if (encoder->used * 2 > encoder->mask) {
+    if (is_full(encoder->used, encoder->mask)) {
         const size_t mask = encoder->mask * 2 + 1;
         slot *slots = calloc(mask + 1, sizeof *slots);
         if (slots == NULL) {
@@ -298,7 +303,7 @@ static bp_status make_room(bp_encoder *encoder) {
         encoder->slots = slots;
         encoder->mask = mask;
     }
-    if (encoder->long_used * 2 > encoder->long_mask) {
+    if (is_full(encoder->long_used, encoder->long_mask)) {
         const size_t mask = encoder->long_mask * 2 + 1;
         long_slot *longs = calloc(mask + 1, sizeof *longs);
         if (longs == NULL) {
@@ -371,23 +376,28 @@ static void write_ids(output *out, const uint32_t *ids, size_t number) {
     out->at += number * out->width;
 }
 
-static inline void write_slot(const bp_encoder *encoder, output *out, const slot *found) {
+/* Writes a slot's ids at `at` and returns where the next goes. Of the seven, and one more, those too
+   many are written over by what comes next: BP_SLACK leaves room for the last. */
+static inline uint8_t *write_slot(const bp_encoder *encoder, uint8_t *at, size_t width,
+                                  const slot *found) {
     if (found->number == IN_ARENA) {
         uint32_t offset;
+        output out = {at, width};
         memcpy(&offset, found->ids, sizeof offset);
-        write_ids(out, encoder->arena + offset, found->ids[2]);
-    } else if (out->width == 2) { /* all seven and one more; those too many are written over */
-        memcpy(out->at, found->ids, 16);
-        out->at += 2 * (size_t)found->number;
+        write_ids(&out, encoder->arena + offset, found->ids[2]);
+        return out.at;
+    }
+    if (width == 2) {
+        memcpy(at, found->ids, 16);
     } else {
         uint32_t ids[SLOT_IDS + 1];
         for (size_t i = 0; i < SLOT_IDS; i++) {
             ids[i] = found->ids[i];
         }
         ids[SLOT_IDS] = 0;
-        memcpy(out->at, ids, sizeof ids);
-        out->at += 4 * (size_t)found->number;
+        memcpy(at, ids, sizeof ids);
     }
+    return at + width * found->number;
 }
 
 /* A chunk of at most fifteen bytes that is not in the table. */
@@ -423,7 +433,7 @@ static bp_status encode_new(bp_encoder *encoder, output *out, const uint8_t *chu
     }
     encoder->slots[place] = made;
     encoder->used++;
-    write_slot(encoder, out, &made);
+    out->at = write_slot(encoder, out->at, out->width, &made);
     return BP_OK;
 }
 
@@ -472,52 +482,78 @@ typedef struct {
     uint32_t hashes[BATCH_ROOM];
 } batch;
 
-/* Sixteen bytes are readable at every start. */
-static bp_status encode_batch(bp_encoder *encoder, const uint8_t *base, batch *work, size_t found,
-                              output *out) {
+/* Keys and hashes of a batch; sixteen bytes are readable at every start. */
+static void hash_batch(const bp_encoder *encoder, const uint8_t *base, batch *work, size_t found) {
+    static const uint64_t low_masks[16] = {
+        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF,
+        UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+        UINT64_MAX};
+    static const uint64_t high_masks[16] = {
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF,
+        0xFFFFFFFFFFFFFF};
     const slot *slots = encoder->slots;
-    size_t mask = encoder->mask;
+    const size_t mask = encoder->mask;
     for (size_t i = 0; i < found; i++) {
         const uint8_t *chunk = base + work->starts[i];
         const size_t size = work->starts[i + 1] - work->starts[i];
         if (size <= BP_MIDDLE) {
-            const size_t rest = size > 8 ? size - 8 : 0;
-            work->low[i] = bp_first_bytes(bp_load8(chunk), size);
-            work->high[i] = bp_with_size(bp_first_bytes(bp_load8(chunk + 8), rest), size);
-            work->hashes[i] = (uint32_t)bp_hash_middle(work->low[i], work->high[i]);
-            BP_PREFETCH(&slots[work->hashes[i] & mask]);
+            const uint64_t low = bp_load8(chunk) & low_masks[size];
+            const uint64_t high = bp_with_size(bp_load8(chunk + 8) & high_masks[size], size);
+            const uint32_t hash = (uint32_t)bp_hash_middle(low, high);
+            work->low[i] = low;
+            work->high[i] = high;
+            work->hashes[i] = hash;
+            BP_PREFETCH(&slots[hash & mask]);
         } else {
             work->low[i] = bp_hash_long(chunk, size);
             work->high[i] = 0;
             BP_PREFETCH(&encoder->longs[bp_long_place(work->low[i]) & encoder->long_mask]);
         }
     }
+}
+
+/* Written for a constant width: nearly every chunk takes the first way out of this loop. */
+static inline bp_status look_up_batch(bp_encoder *encoder, const uint8_t *base, const batch *work,
+                                      size_t found, output *out, const size_t width) {
+    const slot *slots = encoder->slots;
+    size_t mask = encoder->mask;
+    uint8_t *at = out->at;
     for (size_t i = 0; i < found; i++) {
         const uint64_t low = work->low[i], high = work->high[i];
-        const uint8_t *chunk = base + work->starts[i];
-        const size_t size = work->starts[i + 1] - work->starts[i];
-        bp_status status = BP_OK;
-        if (high == 0) {
-            status = encode_long(encoder, out, chunk, size, low);
-        } else {
+        if (high != 0) {
             size_t place = work->hashes[i] & mask;
-            while ((slots[place].low != low || slots[place].high != high) &&
-                   slots[place].high != 0) {
+            while ((slots[place].low ^ low) | (slots[place].high ^ high)) {
+                if (slots[place].high == 0) {
+                    break;
+                }
                 place = (place + 1) & mask;
             }
             if (slots[place].high != 0) {
-                write_slot(encoder, out, &slots[place]);
+                at = write_slot(encoder, at, width, &slots[place]);
                 continue;
             }
-            status = encode_new(encoder, out, chunk, size, low, high);
         }
+        const uint8_t *chunk = base + work->starts[i];
+        const size_t size = work->starts[i + 1] - work->starts[i];
+        out->at = at;
+        bp_status status = high == 0 ? encode_long(encoder, out, chunk, size, low)
+                                     : encode_new(encoder, out, chunk, size, low, high);
         if (status != BP_OK) {
             return status;
         }
+        at = out->at;
         slots = encoder->slots; /* it may have grown */
         mask = encoder->mask;
     }
+    out->at = at;
     return BP_OK;
+}
+
+static bp_status encode_batch(bp_encoder *encoder, const uint8_t *base, batch *work, size_t found,
+                              output *out) {
+    hash_batch(encoder, base, work, found);
+    return out->width == 2 ? look_up_batch(encoder, base, work, found, out, 2)
+                           : look_up_batch(encoder, base, work, found, out, 4);
 }
 
 /* [at, end) of a text, until no chunk is certain any more; `*stopped` is where. */
