@@ -19,11 +19,11 @@ OTHER_PYTHONS = ("3.11", "3.12", "3.13")
 CUT_EVERYTHING = r"""
 import hashlib
 from bytepair.chunks import cut
-from bytepair.freezing import TABLES, _runs
+from bytepair.freezing import TABLES, ranges
 from bytepair.patterns import PRESETS, Pattern
 
 characters = [chr(n) for n in range(0x110000) if not 0xD800 <= n < 0xE000]
-runs = [run for table in TABLES.values() for run in _runs(table)]
+runs = [run for table in TABLES.values() for run in ranges(table)]
 edges = sorted({chr(n) for a, b in runs for n in (a - 1, a, b, b + 1) if not 0xD800 <= n < 0xE000})
 texts = ["".join(characters), "".join(f"a{c} 1{c}\n'S{c}{c} " for c in edges)]
 ours = [r"\w+|\W", r"\d|\D", r"\b", "[^\\S\n]+"]

@@ -34,7 +34,7 @@ def test_tables_are_unicode_16():
     assert unicodedata2.unidata_version == "16.0.0"
     for category, table in freezing.TABLES.items():
         expected = [ord(c) for c in EVERY_CHARACTER if unicodedata2.category(c) == category]
-        found = [n for first, last in freezing._runs(table) for n in range(first, last + 1)]
+        found = [n for first, last in freezing.ranges(table) for n in range(first, last + 1)]
         assert found == expected, category
 
 
@@ -65,8 +65,8 @@ def test_python_and_frozen_classes_agree_on_what_this_python_knows():
 EDGES = sorted(
     {
         chr(code_point)
-        for table in [*freezing.TABLES.values(), freezing._PYTHON_SPACE, "0-7F"]
-        for first, last in freezing._runs(table)
+        for table in [*freezing.TABLES.values(), freezing.PYTHON_SPACE, "0-7F"]
+        for first, last in freezing.ranges(table)
         for code_point in (first - 1, first, last, last + 1)
         if 0 <= code_point <= sys.maxunicode and not 0xD800 <= code_point < 0xE000
     }

@@ -16,7 +16,8 @@ MODULES = {
 }
 STANDARD_LIBRARY_ONLY = (
     "errors", "files", "unicode16", "freezing", "patterns", "chunks", "counts", "training",
-    "merging", "bpe_file", "streaming", "tokenizer", "reference", "fields", "layout",
+    "merging", "bpe_file", "scanning", "kernel.count", "kernel.train",
+    "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
 TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
     "errors", "files", "layout",
@@ -102,6 +103,27 @@ def test_importing_the_package_imports_no_module_of_it():
     assert python(program).strip() == "['bytepair']"
 
 
+KERNEL = "src/bytepair/kernel/"
+KERNEL_SOURCES = {
+    f"{KERNEL}{module}.py": {f"{KERNEL}{name}" for name in ("build.py", "bytepair.h", *names)}
+    for module, names in {
+        "count": ("count.c", "keys.h", "scan.c", "scan.h"),
+        "encode": ("encode.c", "keys.h", "scan.c", "scan.h"),
+        "train": ("memory.h", "train.c", "train_pairs.h", "train_text.h"),
+    }.items()
+}
+
+
+def test_every_source_of_the_kernel_is_a_dependency():
+    sources = {
+        path.relative_to(pipeline.ROOT).as_posix() for path in (SOURCE / "kernel").glob("*.[ch]")
+    }
+    sources.discard(f"{KERNEL}_kernel.c")
+    assert sources == {
+        path for names in KERNEL_SOURCES.values() for path in names if path.endswith((".c", ".h"))
+    }
+
+
 STAGES = yaml.safe_load((pipeline.ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 
 
@@ -111,7 +133,11 @@ def test_c44_a_stage_depends_on_exactly_the_modules_it_imports(stage, sample_pro
     script = do["cmd"].split()[1]
     name = "sample" if STAGES[stage]["foreach"] == "${corpora}" else "sample-512"
     listed = {path for path in do["deps"] if path.startswith("src/")}
-    assert listed == pipeline.imported_modules(sample_project, script, name)
+    imported = pipeline.imported_modules(sample_project, script, name)
+    compiled = {
+        c for module, sources in KERNEL_SOURCES.items() if module in imported for c in sources
+    }
+    assert listed == imported | compiled
     assert script in do["deps"]
     assert do["desc"]
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bytepair
-from bytepair import Tokenizer, reference
+from bytepair import Pattern, Tokenizer, reference
+from bytepair.encoding import MAX_CACHED_CHUNKS, MAX_CACHED_LENGTH, PythonEncoder
 from bytepair.errors import PatternError, TextError, TokenError, TokenizerFileError
 from bytepair.merging import LONG_CHUNK, merge_chunk
-from bytepair.tokenizer import MAX_CACHED_CHUNKS, MAX_CACHED_LENGTH
 
 PROSE = (
     "The kettle sang. “Tea?” said the café owner, who’d kept it warm since 1892. "
@@ -276,7 +276,8 @@ def test_threads_share_a_tokenizer(tok):
 
 
 def test_the_chunk_cache_is_bounded():
-    tokenizer = Tokenizer([(97, 98)], pattern=r"\d+|\D")
+    """That of the Python core; the kernel's is tested in test_kernel.py."""
+    tokenizer = PythonEncoder([(97, 98)], Pattern(r"\d+|\D"))
     tokenizer.encode(" ".join(map(str, range(MAX_CACHED_CHUNKS + 1000))))
     assert len(tokenizer._cache) <= MAX_CACHED_CHUNKS
     tokenizer._cache.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from array import array
 from collections import Counter
@@ -21,7 +22,9 @@ from bytepair.files import (
     write_bytes,
     write_record,
 )
+from bytepair.kernel.count import Counter as KernelCounter
 from bytepair.patterns import Pattern
+from bytepair.scanning import Scanner, kernel_scanner
 
 COUNTS_VERSION = 1
 
@@ -58,14 +61,9 @@ class ChunkCounts:
         """
         pattern = Pattern.of(pattern)
         special_tokens = check_special_tokens(special_tokens)
-        compiled = pattern.compiled()
-        specials = compile_special_tokens(special_tokens)
-        counter: Counter[str] = Counter()
-        for document in documents:
-            check_text(document)
-            for text in specials.split(document) if specials else (document,):
-                counter.update(cut(text, compiled))
-        counts = {chunk.encode("utf-8"): number for chunk, number in counter.items()}
+        texts = _between_special_tokens(documents, compile_special_tokens(special_tokens))
+        scanner = kernel_scanner(pattern)
+        counts = _count_with_kernel(texts, scanner) if scanner else _count(texts, pattern)
         return cls(counts, pattern, special_tokens, train_sha256)
 
     @property
@@ -157,6 +155,29 @@ class ChunkCounts:
             "chunker_sha256": self.chunker_sha256,
             "train_sha256": self.train_sha256,
         }
+
+
+def _between_special_tokens(
+    documents: Iterable[str], specials: re.Pattern[str] | None
+) -> Iterator[str]:
+    for document in documents:
+        check_text(document)
+        yield from specials.split(document) if specials else (document,)
+
+
+def _count(texts: Iterable[str], pattern: Pattern) -> dict[bytes, int]:
+    compiled = pattern.compiled()
+    counter: Counter[str] = Counter()
+    for text in texts:
+        counter.update(cut(text, compiled))
+    return {chunk.encode("utf-8"): number for chunk, number in counter.items()}
+
+
+def _count_with_kernel(texts: Iterable[str], scanner: Scanner) -> Mapping[bytes, int]:
+    counter = KernelCounter(scanner)
+    for text in texts:
+        counter.feed(text.encode("utf-8"))
+    return counter.take()
 
 
 _REMEDY = "Delete the folder and run `dvc repro`."

@@ -19,16 +19,16 @@ from bytepair.unicode16 import TABLES
 
 # Python's \s, and the property White_Space that \s means elsewhere. Neither has changed since
 # Unicode 6.3, and characters are no longer added to them.
-_PYTHON_SPACE = "9-D 1C-20 85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
-_WHITE_SPACE = "9-D 20 85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
+PYTHON_SPACE = "9-D 1C-20 85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
+WHITE_SPACE = "9-D 20 85 A0 1680 2000-200A 2028-2029 202F 205F 3000"
 
 
-def _table(*names: str) -> str:
+def categories(*names: str) -> str:
     """The tables whose category starts with one of `names`, joined."""
     return " ".join(text for category, text in TABLES.items() if category.startswith(names))
 
 
-def _runs(table: str) -> list[tuple[int, int]]:
+def ranges(table: str) -> list[tuple[int, int]]:
     """The code point ranges of a table, ascending and joined where they touch."""
     runs: list[tuple[int, int]] = []
     for first, last in sorted(
@@ -56,11 +56,11 @@ def _python_classes() -> dict[str, str]:
     r"""Bodies of Python's classes: \w is letters, everything numeric and `_`, no marks."""
     bodies = {}
     for name, table in (
-        ("w", _table("L", "N") + " 5F"),
-        ("d", _table("Nd")),
-        ("s", _PYTHON_SPACE),
+        ("w", categories("L", "N") + " 5F"),
+        ("d", categories("Nd")),
+        ("s", PYTHON_SPACE),
     ):
-        runs = _runs(table)
+        runs = ranges(table)
         bodies[rf"\{name}"] = _body(runs)
         bodies[rf"\{name.upper()}"] = _body(_complement(runs))
     return bodies
@@ -70,9 +70,9 @@ def _python_classes() -> dict[str, str]:
 def _preset_classes() -> dict[str, str]:
     r"""Bodies of the classes in the published `regex` patterns."""
     properties = ("L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "N")
-    bodies = {rf"\p{{{name}}}": _body(_runs(_table(name))) for name in properties}
-    bodies[r"\s"] = _body(_runs(_WHITE_SPACE))
-    bodies[r"\S"] = _body(_complement(_runs(_WHITE_SPACE)))
+    bodies = {rf"\p{{{name}}}": _body(ranges(categories(name))) for name in properties}
+    bodies[r"\s"] = _body(ranges(WHITE_SPACE))
+    bodies[r"\S"] = _body(_complement(ranges(WHITE_SPACE)))
     return bodies
 
 

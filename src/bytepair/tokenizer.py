@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from bytepair import bpe_file
-from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens, cut
+from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens
+from bytepair.encoding import make_encoder
 from bytepair.errors import TokenError
 from bytepair.files import StrPath, read_bytes, sha256, write_bytes
-from bytepair.merging import merge_chunk
 from bytepair.patterns import Pattern
 from bytepair.streaming import Errors, StreamDecoder
 
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 
 Pair = tuple[int, int]
 SpecialChoice = Literal["all"] | Collection[str]
-
-# Words repeat, so their ids are remembered: this many chunks of at most that many characters, then
-# the memory starts afresh. English prose finds 97 % of its chunks there.
-MAX_CACHED_CHUNKS = 1 << 16
-MAX_CACHED_LENGTH = 128
 
 
 class Tokenizer:
@@ -78,7 +73,6 @@ class Tokenizer:
             merges=bpe_file.check_merges(merges),
         )
         self._sha256 = sha256(self._content.to_bytes())
-        self._ids = {pair: 256 + rank for rank, pair in enumerate(self._content.merges)}
         self._vocab = [bytes([byte]) for byte in range(256)]
         for left, right in self._content.merges:
             self._vocab.append(self._vocab[left] + self._vocab[right])
@@ -87,8 +81,7 @@ class Tokenizer:
             text: first_special + number for number, text in enumerate(self._content.special_tokens)
         }
         self._vocab += (text.encode("utf-8") for text in self._special_tokens)
-        self._compiled = self._content.pattern.compiled()
-        self._cache: dict[str, list[int]] = {}
+        self._encoder = make_encoder(self._content.merges, self._content.pattern)
 
     @classmethod
     def train(
@@ -242,14 +235,14 @@ class Tokenizer:
             _refuse(text, disallowed)
         specials = compile_special_tokens(allowed)
         if specials is None:
-            return self._encode_ordinary(text)
+            return self._encoder.encode(text)
         ids: list[int] = []
         end = 0
         for match in specials.finditer(text):
-            ids += self._encode_ordinary(text[end : match.start()])
+            ids += self._encoder.encode(text[end : match.start()])
             ids.append(self._special_tokens[match.group()])
             end = match.end()
-        ids += self._encode_ordinary(text[end:])
+        ids += self._encoder.encode(text[end:])
         return ids
 
     def encode_batch(
@@ -280,10 +273,14 @@ class Tokenizer:
         """
         import numpy as np
 
+        dtype = np.uint16 if self.vocab_size <= 1 << 16 else np.uint32
+        if not (allowed_special or disallowed_special):
+            check_text(text)
+            return self._encoder.encode_array(text, dtype)
         ids = self.encode(
             text, allowed_special=allowed_special, disallowed_special=disallowed_special
         )
-        return np.array(ids, dtype=np.uint16 if self.vocab_size <= 1 << 16 else np.uint32)
+        return np.array(ids, dtype)
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
         """The bytes of ids, joined: exact for every list of ids.
@@ -316,20 +313,6 @@ class Tokenizer:
     ) -> StreamDecoder:
         """A decoder to feed ids as they come; it gives out only whole characters."""
         return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
-
-    def _encode_ordinary(self, text: str) -> list[int]:
-        cache = self._cache
-        ids: list[int] = []
-        for chunk in cut(text, self._compiled):
-            known = cache.get(chunk)
-            if known is None:
-                known = merge_chunk(chunk.encode("utf-8"), self._ids)
-                if len(chunk) <= MAX_CACHED_LENGTH:
-                    if len(cache) >= MAX_CACHED_CHUNKS:
-                        cache.clear()
-                    cache[chunk] = known
-            ids += known
-        return ids
 
     def _chosen(self, choice: SpecialChoice) -> set[str]:
         if isinstance(choice, str):

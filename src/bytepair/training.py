@@ -13,6 +13,9 @@ of a and b is being made; from then on it can only lose them. So
 - a heap needs one entry a pair: an entry's count is never too low, so an entry that is right is
   the best, and one that is too high goes back with the right count.
 
+The compiled kernel does the same where there is one (kernel/train.c); `train_in_python` is this
+file's own, serves everywhere else, and gives the same answer.
+
 What is not here: cutting text (chunks.py), and what a tokenizer is (tokenizer.py).
 """
 
@@ -25,6 +28,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from itertools import pairwise
 
 from bytepair.errors import TrainingError
+from bytepair.kernel.train import train as train_in_kernel
 
 Pair = tuple[int, int]
 
@@ -72,6 +76,14 @@ def train(counts: Mapping[bytes, int], *, merges: int, min_count: int = 2) -> Tr
         raise TrainingError(f"min_count is {min_count}: it must be at least 1.")
     if not counts:
         raise TrainingError("the corpus is empty: there is nothing to train on.")
+    found = train_in_kernel(counts, merges=merges, min_count=min_count)
+    if found is not None:
+        return Training(*found)
+    return train_in_python(counts, merges=merges, min_count=min_count)
+
+
+def train_in_python(counts: Mapping[bytes, int], *, merges: int, min_count: int) -> Training:
+    """The same without the kernel, and without checking the arguments."""
     text = _Text(counts, min_count)
     found = Training([], [], [text.length])
     while len(found.merges) < merges:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from bytepair.errors import BytepairError
@@ -22,7 +23,7 @@ def library() -> tuple[Any, Any] | None:
     if wanted == "0":
         return None
     try:
-        from bytepair.kernel import _kernel
+        built: Any = import_module("bytepair.kernel._kernel")
     except ImportError as error:
         if wanted == "1":
             raise BytepairError(
@@ -30,4 +31,15 @@ def library() -> tuple[Any, Any] | None:
                 "compiler and run `pip install --no-deps --no-build-isolation -e .` again."
             ) from None
         return None
-    return _kernel.ffi, _kernel.lib
+    return built.ffi, built.lib
+
+
+def check(lib: Any, status: int) -> None:
+    """Turn a status of the kernel into an exception."""
+    if status == lib.BP_OK:
+        return
+    if status == lib.BP_NO_MEMORY:
+        raise MemoryError("the kernel could not have the memory it needs")
+    if status == lib.BP_TOO_LARGE:
+        raise BytepairError("too large for the kernel: one chunk of gigabytes, or too many ids.")
+    raise BytepairError(f"the kernel refused its input (status {status}).")

@@ -26,7 +26,11 @@ def declarations() -> str:
 def sources() -> list[str]:
     """The C files, relative to the project, as setuptools wants them."""
     root = HERE.parent.parent.parent
-    return [path.relative_to(root).as_posix() for path in sorted(HERE.glob("*.c")) if path.stem != "_kernel"]
+    return [
+        path.relative_to(root).as_posix()
+        for path in sorted(HERE.glob("*.c"))
+        if path.stem != "_kernel"
+    ]
 
 
 ffibuilder = FFI()

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bytepair.errors import BytepairError
+from bytepair.kernel import check, library
 
-# The kernel's numbers for patterns, bytepair.h, and for classes, scan.h.
-PATTERNS = {"words": 0, "notebook": 1, "gpt2-ascii": 2, "gpt2": 3, "cl100k": 4, "o200k": 5}
-LETTER, DIGIT, UPPER, LOWER, MARK, SPACE, LINE = range(1, 8)
+BLOCK = 1 << 18  # bytes read from a file at a time
 
 
 class PackedCounts(Mapping[bytes, int]):
-    """Chunk counts as the kernel holds them; a mapping like any other to all else.
+    """Chunk counts as the kernel gives them; a mapping like any other to all else.
 
     Attributes:
         chunks: the distinct chunks' bytes, one after the other.
-        ends: where each ends.
-        numbers: how often each occurs.
+        ends: where each ends, unsigned 64 bits.
+        numbers: how often each occurs, unsigned 64 bits.
     """
 
     def __init__(self, chunks: bytearray, ends: array[int], numbers: array[int]) -> None:
@@ -32,8 +28,8 @@ class PackedCounts(Mapping[bytes, int]):
         return len(self.ends)
 
     def __iter__(self) -> Iterator[bytes]:
-        start = 0
         chunks = bytes(self.chunks)
+        start = 0
         for end in self.ends:
             yield chunks[start:end]
             start = end
@@ -44,9 +40,48 @@ class PackedCounts(Mapping[bytes, int]):
         return self._index[chunk]
 
 
-def check(lib: Any, status: int) -> None:
-    """Turn a status of the kernel into an exception."""
-    if status == lib.BP_NO_MEMORY:
-        raise MemoryError("the kernel could not allocate memory")
-    if status != lib.BP_OK:
-        raise BytepairError(f"the kernel refused its input (status {status}).")
+class Counter:
+    """Counts the chunks of texts fed to it, cut by a named pattern (scanning.scanner)."""
+
+    def __init__(self, scanner: tuple[int, tuple[tuple[int, int, int], ...]]) -> None:
+        loaded = library()
+        if loaded is None:
+            raise RuntimeError("there is no kernel")
+        self._ffi, self._lib = loaded
+        number, ranges = scanner
+        made = self._ffi.new("bp_counter **")
+        given = self._ffi.new("bp_range[]", list(ranges))
+        check(self._lib, self._lib.bp_counter_new(number, given, len(ranges), made))
+        self._counter = self._ffi.gc(made[0], self._lib.bp_counter_free)
+
+    def feed(self, text: bytes | bytearray | memoryview, *, last: bool = True) -> None:
+        """Count a text, or a piece of one with more to come."""
+        data = self._ffi.from_buffer("uint8_t[]", text)
+        check(self._lib, self._lib.bp_counter_feed(self._counter, data, len(data), last))
+
+    def merge(self, other: Counter) -> None:
+        """Add what another has counted."""
+        check(self._lib, self._lib.bp_counter_merge(self._counter, other._counter))
+
+    def take(self) -> PackedCounts:
+        """What was counted; the counter's memory is given back."""
+        distinct, size = self._ffi.new("size_t *"), self._ffi.new("size_t *")
+        self._lib.bp_counter_size(self._counter, distinct, size)
+        chunks = bytearray(size[0])
+        ends, numbers = (array("Q", bytes(8 * distinct[0])) for _ in range(2))
+        self._lib.bp_counter_take(
+            self._counter,
+            *(
+                self._buffer(kind, values)
+                for kind, values in (
+                    ("uint8_t[]", chunks),
+                    ("uint64_t[]", ends),
+                    ("uint64_t[]", numbers),
+                )
+            ),
+        )
+        self._ffi.release(self._counter)
+        return PackedCounts(chunks, ends, numbers)
+
+    def _buffer(self, kind: str, values: Any) -> Any:
+        return self._ffi.from_buffer(kind, values, require_writable=True)
