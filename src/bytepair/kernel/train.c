@@ -7,30 +7,33 @@
        A merge creates only pairs that contain its new id. So a pair gains occurrences only while
        the younger of its two ids is being made; from then on it can only lose them.
 
-   Lists.      The places of a pair are listed once, in the merge that creates it, and the list never
-               grows. It is visited once, when the pair is merged; a place where the pair no longer
-               stands is recognised then (train_text.h says how) and left out. A list is in
+   Lists.      The places of a pair are listed once, in the merge that creates it, and the list
+               never grows. It is visited once, when the pair is merged; a place where the pair no
+               longer stands is recognised then (train_text.h says how) and left out. A list is in
                ascending order, because the list it was made from is, so that replacing goes from
                left to right: in a run `aaa` the second place is stale when it is reached.
    Heap.       A pair has one entry, whose count was right when it was made and so is never too low
                later. A top that is still right is therefore the best pair; one that is too high
                goes back with the right count.
-   Threshold.  Every pair that occurs `threshold` times is listed. That stays true when the threshold
-               rises, and when pairs created with fewer occurrences are not listed, since they never
-               get more. It is raised to a guess at the count of the last merge, which spares most
-               pairs a list; while the best listed pair reaches it, that pair is the best of all.
-               When none does, and the guess was above min_count, all pairs are counted and listed
-               again with min_count, once, and the guessing ends.
+   Threshold.  Every pair that occurs `threshold` times is listed. That stays true when the
+               threshold rises, and when pairs created with fewer occurrences are not listed, since
+               they never get more. It is raised to a guess at the count of the last merge, which
+               spares most pairs a list (a fifth off the time of 230 MB of English); while the best
+               listed pair reaches it, that pair is the best of all. When none does, and the guess
+               was above min_count, all pairs are counted and listed again with min_count, once,
+               and the guessing ends.
    Neighbours. A merge meets the same few neighbours again and again: it adds up by neighbour's id
-               what they gain and lose, and touches the hash table once for each, not for each place.
+               what they gain and lose, and touches the hash table once for each, not for each
+               place.
 
-   No sum can overflow: every count of a pair is at most the number of tokens in the text, and a text
-   of 2^64 tokens is refused. Places are 32 bits: 2^32 and more, with those between chunks, are
-   refused too.
+   No sum can overflow: every count of a pair is at most the number of tokens in the text, and a
+   text of 2^64 tokens is refused. Places are 32 bits: 2^32 and more, with those between chunks,
+   are refused too. A run of one byte is no worst case: every merge halves it.
 
-   Memory, in bytes a place: 3 for the text (6 if wide), 4 to 6 for the lists at their largest, and
-   about 3 for table, heap and notes on natural text (28 MB multilingual, 32,768 ids: 11 in all). One
-   long run is the worst case: 16 for the notes of its first merge. */
+   Memory at its peak, in bytes a place (one for each byte of a distinct chunk, and 1 to 4 more a
+   chunk): 3 for the text, 6 if wide; 4 to 6 for the lists; the rest for table, heap and notes. In
+   all 9 for 230 MB of English and 32,768 ids, 11 for 28 MB multilingual, 13 to 18 for one chunk of
+   4 MB without a space. */
 #include "bytepair.h"
 #include "train_pairs.h"
 
@@ -157,7 +160,7 @@ static void settle_tallies(struct trainer *trainer, uint64_t key, uint32_t new)
         const uint32_t side = notebook->touched[i];
         struct tally *tally = &notebook->tallies[side];
         const uint64_t lost = pair_of(side, left, right);
-        if (lost != key && side != LEFT(new))
+        if (lost != key && side != LEFT(new))  /* gone already; never there */
             pairs_lose(pairs, lost, tally->weight);
         const uint64_t gained = tally->weight - (side == RIGHT(left) ? twins : 0);
         if (gained >= pairs->threshold)
@@ -218,7 +221,7 @@ static void raise_threshold(struct pair_store *pairs, uint64_t count, size_t mer
         pairs->threshold = count / 3;
 }
 
-/* The commonest case, 65,278 merges and counts below 2^32, and any other, which is a fifth
+/* Up to 65,278 merges and counts below 2^32, which is the common case; and all else, a fifth
    slower. */
 #define SYMBOL uint16_t
 #define WEIGHT uint32_t

@@ -15,7 +15,7 @@
 #define BP_PREFETCH(address) ((void)(address))
 #endif
 
-/* The fuzz target sets this to 1: small numbers of everything, so that little text meets all code. */
+/* The fuzz target sets this to 1: small numbers, so that little text meets all of the code. */
 #ifndef TRAIN_TINY
 #define TRAIN_TINY 0
 #endif
