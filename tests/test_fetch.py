@@ -154,6 +154,16 @@ def test_c01_the_pinned_bytes_are_taken_and_kept(serve, raw):
     assert serve.asked == ["/book.txt"]
 
 
+def test_c01_what_a_killed_fetch_left_is_removed(serve, raw):
+    params = pinned(serve.add("book.txt", Answer(BOOK)))
+    fetch(params, MARKERS, raw)
+    (raw / ".raw.txt.x1.tmp").write_bytes(b"half")
+    (raw.parent / ".fetch-x1").mkdir()
+    (raw.parent / ".fetch-x1" / "raw.txt").write_bytes(b"half")
+    fetch(params, MARKERS, raw)
+    assert sorted(contents(raw.parent)) == ["raw/fetch.json", "raw/raw.txt"]
+
+
 @ON_DISK
 def test_c01_an_error_page_with_status_200_is_refused(serve, raw, on_disk):
     if on_disk:

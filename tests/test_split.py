@@ -415,3 +415,12 @@ def test_shakespeare_splits_by_characters(corpus_cache):
         "val": Joined(text[-111_540:], (Span("closing", 0, 111_540),)),
     }
     assert result.dropped == (Span("middle", 20_000, 1_003_854),)
+
+
+def test_a_split_whose_index_is_lost_is_damaged_not_absent(tmp_path):
+    folder = tmp_path / "splits" / "val"
+    folder.mkdir(parents=True)
+    assert has_split(tmp_path / "splits", "val")
+    assert not has_split(tmp_path / "splits", "test")
+    with pytest.raises(ArtifactError, match=r"documents\.json: no such file"):
+        read_split(folder)

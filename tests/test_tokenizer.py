@@ -1,6 +1,7 @@
 """The public face: encoding, decoding, special tokens, streaming, sharing."""
 
 import concurrent.futures
+import copy
 import pickle
 import random
 import time
@@ -38,6 +39,36 @@ def test_public_names():
     assert set(bytepair.__all__) <= set(dir(bytepair))
     with pytest.raises(AttributeError, match="nonsense"):
         bytepair.nonsense  # noqa: B018
+
+
+def test_order_matters_so_sets_and_generators_of_specials_are_refused():
+    for specials in ({"<a>", "<b>"}, (text for text in ["<a>"])):
+        with pytest.raises(TokenError, match="must be a list"):
+            Tokenizer([], special_tokens=specials)
+
+
+def test_choices_of_specials_may_be_any_iterable():
+    tok = Tokenizer([], special_tokens=["<e>"])
+    assert tok.encode("<e>", allowed_special=(text for text in ["<e>"])) == [256]
+    with pytest.raises(TokenError):
+        tok.encode("<e>", disallowed_special=(text for text in ["<e>"]))
+
+
+def test_the_longest_special_decides_what_is_disallowed():
+    tok = Tokenizer([], special_tokens=["<|a|>", "<|a|>x"])
+    allowed = {"<|a|>x"}
+    assert tok.encode("<|a|>x", allowed_special=allowed, disallowed_special="all") == [257]
+    with pytest.raises(TokenError, match="position 6"):
+        tok.encode("<|a|>x<|a|>y", allowed_special=allowed, disallowed_special="all")
+
+
+def test_a_subclass_stays_one_and_a_batch_is_no_str():
+    class Mine(Tokenizer):
+        pass
+
+    assert type(copy.deepcopy(Mine([]))) is Mine
+    with pytest.raises(TypeError, match="several texts"):
+        Tokenizer([]).encode_batch("abc")
 
 
 def test_public_methods():

@@ -196,6 +196,9 @@ def test_c29_lone_surrogates_in_training_text():
 
 
 def test_min_count_below_one_is_refused():
+    for wrong in (1.5, "2", True, float("nan")):
+        with pytest.raises(TrainingError, match="whole number from 1 on"):
+            Tokenizer.train("abab", vocab_size=300, min_count=wrong)
     with pytest.raises(TrainingError, match="min_count is 0"):
         Tokenizer.train("abab", vocab_size=300, min_count=0)
 

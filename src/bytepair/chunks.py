@@ -33,8 +33,11 @@ def check_text(text: str) -> None:
 
 def check_special_tokens(special_tokens: Sequence[str]) -> tuple[str, ...]:
     """Special tokens are non-empty, distinct strings; their order is the order of their ids."""
-    if isinstance(special_tokens, str):
-        raise TokenError(f"special_tokens must be a list of strings, not {special_tokens!r}.")
+    if isinstance(special_tokens, str) or not isinstance(special_tokens, Sequence):
+        raise TokenError(
+            f"special_tokens must be a list of strings, since their order gives their ids, "
+            f"not {special_tokens!r}."
+        )
     for special in special_tokens:
         if not isinstance(special, str):
             raise TokenError(f"special token {special!r} is not a string.")

@@ -14,7 +14,7 @@ from bytepair.blocks import Block, choices
 from bytepair.files import StrPath
 from bytepair.yaml_strict import load_yaml
 
-_NAME = re.compile(r"[a-z0-9_-]+")
+_NAME = re.compile(r"[a-z0-9_][a-z0-9_-]*")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _NOT_IN_A_FILE_NAME = re.compile(r"[/\\:\x00-\x1f]")
 _RANGE_SPLITS = ("train", "val", "test", "dropped")

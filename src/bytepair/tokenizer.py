@@ -232,7 +232,7 @@ class Tokenizer:
         allowed = self._chosen(allowed_special)
         disallowed = self._chosen(disallowed_special) - allowed
         if disallowed:
-            _refuse(text, disallowed)
+            _refuse(text, disallowed, allowed)
         specials = compile_special_tokens(allowed)
         if specials is None:
             return self._encoder.encode(text)
@@ -253,6 +253,8 @@ class Tokenizer:
         disallowed_special: SpecialChoice = (),
     ) -> list[list[int]]:
         """The ids of each text; see `encode`."""
+        if isinstance(texts, str):
+            raise TypeError("encode_batch takes several texts; for one there is encode.")
         return [
             self.encode(
                 text, allowed_special=allowed_special, disallowed_special=disallowed_special
@@ -319,6 +321,7 @@ class Tokenizer:
             if choice != "all":
                 raise TokenError(f"expected 'all' or a set of special tokens, got {choice!r}.")
             return set(self._special_tokens)
+        choice = list(choice)  # any iterable, read once
         unknown = [text for text in choice if text not in self._special_tokens]
         if unknown:
             raise TokenError(
@@ -345,7 +348,7 @@ class Tokenizer:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tokenizer._of, (self._content,)
+        return type(self)._of, (self._content,)  # noqa: SLF001
 
     def __eq__(self, other: object) -> bool:
         return self.sha256 == other.sha256 if isinstance(other, Tokenizer) else NotImplemented
@@ -368,12 +371,13 @@ def _as_id(value: Any) -> int:
     raise TokenError(f"{value!r} is not an id: ids are integers.")
 
 
-def _refuse(text: str, disallowed: set[str]) -> None:
-    specials = compile_special_tokens(disallowed)
-    match = specials.search(text) if specials else None
-    if match:
-        raise TokenError(
-            f"the text holds the special token {match.group()!r} at position {match.start()}: "
-            "name it in allowed_special to make it an id, or leave it out of disallowed_special "
-            "to make it ordinary text."
-        )
+def _refuse(text: str, disallowed: set[str], allowed: set[str]) -> None:
+    """Raise if a disallowed special token is the longest one at some place."""
+    specials = compile_special_tokens(disallowed | allowed)
+    for match in specials.finditer(text) if specials else ():
+        if match.group() in disallowed:
+            raise TokenError(
+                f"the text holds the special token {match.group()!r} at position {match.start()}: "
+                "name it in allowed_special to make it an id, or leave it out of "
+                "disallowed_special to make it ordinary text."
+            )

@@ -72,8 +72,8 @@ def train(counts: Mapping[bytes, int], *, merges: int, min_count: int = 2) -> Tr
     Raises:
         TrainingError: there is no chunk at all, or min_count is below 1.
     """
-    if min_count < 1:
-        raise TrainingError(f"min_count is {min_count}: it must be at least 1.")
+    if type(min_count) is not int or min_count < 1:
+        raise TrainingError(f"min_count is {min_count!r}: it must be a whole number from 1 on.")
     if not counts:
         raise TrainingError("the corpus is empty: there is nothing to train on.")
     found = train_in_kernel(counts, merges=merges, min_count=min_count)

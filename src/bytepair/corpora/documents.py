@@ -37,7 +37,7 @@ class Split:
 
 def has_split(splits_folder: Path, name: str) -> bool:
     """Whether the split `name` was asked for and made."""
-    return (splits_folder / name / DOCUMENTS).is_file()
+    return (splits_folder / name).is_dir()
 
 
 def read_split(folder: Path) -> Split:

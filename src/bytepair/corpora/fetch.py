@@ -13,6 +13,7 @@ the same for everyone who has the same raw.txt.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ def fetch(
         FetchError: nothing was had that the pins allow, or there is no pin. The message has each
             source with its reason, expected and found hashes, and what to do. raw.txt is as it was.
     """
+    _remove_leftovers(raw_folder)
     pinned = bool(params.raw_sha256) or params.clean_sha256 is not None
     pins = params if pinned and not force else None
     failures: list[str] = []
@@ -102,6 +104,14 @@ def fetch(
         _write_record(raw_folder, params, found)
         return found
     raise FetchError(_exhausted(params, failures))
+
+
+def _remove_leftovers(raw_folder: Path) -> None:
+    """What a fetch that was killed has left: DVC keeps this folder, and would keep them too."""
+    for path in raw_folder.glob(".*.tmp"):
+        path.unlink()
+    for folder in raw_folder.parent.glob(".fetch-*"):
+        shutil.rmtree(folder)
 
 
 def _check_kept(raw_folder: Path, pins: FetchParams, strip_params: StripParams) -> Fetched:
