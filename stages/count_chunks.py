@@ -17,7 +17,7 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     with Watch(choice.regex if choice else None) as watch:
         counts = ChunkCounts.count(
             (document.text for document in watch.over(train.documents)),
-            pattern=Pattern.chosen(choice),
+            pattern=Pattern.chosen(choice, tokenizer.pattern_key),
             special_tokens=tokenizer.chunks.special_tokens,
             train_sha256=train.sha256,
         )

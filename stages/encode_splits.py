@@ -18,7 +18,8 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Encode the documents of every split, with the separator's id between them."""
     choice, special_tokens = tokenizer.chunks.pattern, tokenizer.chunks.special_tokens
     trained = Tokenizer.load(paths.bpe)
-    if (Pattern.chosen(choice), special_tokens) != (trained.pattern, tuple(trained.special_tokens)):
+    pattern = Pattern.chosen(choice, tokenizer.pattern_key)
+    if (pattern, special_tokens) != (trained.pattern, tuple(trained.special_tokens)):
         raise ArtifactError(
             f"{paths.bpe}: its pattern or special tokens are not those of params.yaml. "
             "Run `dvc repro`."

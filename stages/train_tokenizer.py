@@ -13,9 +13,8 @@ from bytepair.tokenizer import Tokenizer
 def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Train a tokenizer on the chunk counts of the train split."""
     counts = ChunkCounts.load(paths.counts)
-    counts.check_made_with(
-        Pattern.chosen(tokenizer.chunks.pattern), tokenizer.chunks.special_tokens
-    )
+    pattern = Pattern.chosen(tokenizer.chunks.pattern, tokenizer.pattern_key)
+    counts.check_made_with(pattern, tokenizer.chunks.special_tokens)
     trained, trace = Tokenizer.trace_from_counts(
         counts, vocab_size=tokenizer.train.vocab_size, min_count=tokenizer.train.min_count
     )

@@ -52,7 +52,9 @@ def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:  # a full disk names no file
+            error.filename = os.fspath(path)
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise

@@ -138,6 +138,11 @@ class TokenizerParams:
     baseline: BaselineParams
     report: ReportParams
 
+    @property
+    def pattern_key(self) -> str:
+        """Where the pattern stands, for messages of those who compile it."""
+        return f"params.yaml: tokenizers.{self.name}.chunks.pattern"
+
 
 def names(path: StrPath) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of all corpora and of all tokenizers, in the file's order."""

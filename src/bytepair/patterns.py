@@ -134,15 +134,19 @@ class Pattern:
         raise PatternError(f"a pattern is a string, a Pattern or None, not {pattern!r}.")
 
     @classmethod
-    def chosen(cls, choice: PatternChoice | None) -> Pattern:
-        """The pattern that params.yaml asks for, and the version of `regex` that it declares."""
+    def chosen(cls, choice: PatternChoice | None, where: str = "params.yaml") -> Pattern:
+        """The pattern that params.yaml asks for at `where`, with the `regex` that it declares."""
         if choice is None:
             return cls(None)
-        if choice.name is not None:
-            return cls.named(choice.name)
-        pattern = cls(choice.regex, choice.engine)
-        if pattern.needs_regex_library:
-            _check_regex_version(choice.regex_version)
+        try:
+            if choice.name is not None:
+                return cls.named(choice.name)
+            pattern = cls(choice.regex, choice.engine)
+            if pattern.needs_regex_library:
+                _check_regex_version(choice.regex_version)
+        except PatternError as error:
+            key = "regex" if choice.name is None else "name"
+            raise PatternError(f"{where}.{key}: {error}") from None
         return pattern
 
     @property
