@@ -386,3 +386,24 @@ def test_any_merge_table_equals_the_reference(pairs, chunk):
             merges.append(pair)
     ids = {pair: 256 + rank for rank, pair in enumerate(merges)}
     assert merge_chunk(bytes(few), ids) == reference.encode(bytes(few), merges)
+
+
+def test_c35_tokens_of_newlines_and_spaces_survive_the_file(tmp_path):
+    text = "\n\n\n\n  \n\n  "
+    tok = Tokenizer.train(text, vocab_size=261, min_count=1)
+    assert any(set(token) <= {10, 32} and len(token) > 2 for token in tok.vocab[256:])
+    tok.save(tmp_path / "bpe.json")
+    loaded = Tokenizer.load(tmp_path / "bpe.json")
+    assert loaded == tok
+    for probe in (text, " \n", "\r\n", "\t", *(f"x{chr(byte)}y" for byte in range(256))):
+        ids = loaded.encode(probe)
+        assert ids == reference.encode(probe.encode(), tok.merges)
+        assert loaded.decode(ids, errors="strict") == probe
+
+
+def test_c36_nothing_is_put_before_or_between():
+    """No prefix space, no cut that the pattern did not ask for, no token of its own added."""
+    tok = Tokenizer.train("ab ab ab ab ", vocab_size=259)
+    assert tok.merges == ((97, 98), (256, 32), (257, 257))
+    assert tok.encode("ab ab ") == [258]
+    assert tok.decode([258]) == "ab ab "
