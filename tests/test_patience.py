@@ -20,10 +20,12 @@ ENDED = 15 if os.name == "nt" else -signal.SIGTERM
 # Argument 1: what works on a text, pattern, the second text as a character and how often it stands
 # there, seconds of notice, seconds of rest at the end. It prints before each document and when done.
 PROGRAM = r"""
-import importlib, json, os, sys, time
+import importlib, json, os, signal, sys, time
 from bytepair import patience
 from bytepair.corpora.documents import Document
 
+# A shell that runs this in the background has it ignore interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 patience.CHARACTERS_PER_SECOND = 1 << 40
 engine, pattern, character, times, notice_seconds, rest = json.loads(sys.argv[1])
 documents = [Document("“I”", "aab"), Document("“II”", character * times + "c")]

@@ -133,7 +133,10 @@ def test_a_custom_pattern_refuses_another_regex(old_regex, sample_project, tmp_p
         run = pipeline.run_stage(copy, f"stages/{stage}.py", "sample-512", env=env, check=False)
         assert (run.returncode, run.stdout) == (1, b"")
         message = run.stderr.decode()
-        assert message.startswith(f"Error: regex_version is '{LOCKED}', but regex "), message
+        assert message.startswith("Error: params.yaml: tokenizers.sample-512.chunks.pattern"), (
+            message
+        )
+        assert f"regex_version is '{LOCKED}', but regex " in message
         assert f"Install regex=={LOCKED}, or write regex_version: " in message
     assert pipeline.results(copy) == made
 

@@ -53,7 +53,7 @@ def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
         Path(temporary).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
         Path(temporary).replace(path)
     except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:  # a full disk names no file
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk
             error.filename = os.fspath(path)
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
