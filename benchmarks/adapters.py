@@ -65,6 +65,8 @@ def blocks(text: bytes, size: int) -> Iterator[bytes]:
 
 
 def train_bytepair(path: Path, merges: int) -> Work:
+    import bytepair.counts
+    import bytepair.training  # noqa: F401 - imported when first used
     from bytepair import Tokenizer
 
     def work() -> Read:
@@ -158,6 +160,7 @@ TRAIN: dict[str, Callable[[Path, int], Work]] = {
 def encode_bytepair(path: Path, folder: Path) -> Work:
     import numpy as np
 
+    import bytepair.id_arrays  # noqa: F401 - imported when first used
     from bytepair import Tokenizer
     from vocabulary import BPE
 

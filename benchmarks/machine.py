@@ -14,7 +14,9 @@ def describe() -> dict[str, object]:
     """CPU, memory, kernel, Python and compiler."""
     return {
         "cpu": _field("/proc/cpuinfo", "model name") or platform.processor(),
-        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cpus": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "memory": (_field("/proc/meminfo", "MemTotal") or "unknown"),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",

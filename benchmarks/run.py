@@ -19,11 +19,12 @@ import time
 from collections import Counter
 from itertools import takewhile
 from pathlib import Path
-from subprocess import PIPE, run
+from subprocess import run
 from typing import Any
 
 import adapters
 import machine
+import medians
 import report
 import texts
 from bytepair.files import write_json
@@ -102,7 +103,7 @@ def one(tool: str, task: str, path: Path, argument: object, passes: int = 1) -> 
 
 def run_child(arguments: Command) -> dict[str, Any]:
     """The line of JSON that a child process prints."""
-    child = run([sys.executable, *arguments], check=False, stdout=PIPE, stderr=PIPE)
+    child = run([sys.executable, *arguments], check=False, capture_output=True)
     if child.returncode:
         sys.exit(f"{' '.join(arguments)}\n{child.stderr.decode(errors='replace')}")
     measures: dict[str, Any] = json.loads(child.stdout)
@@ -123,7 +124,7 @@ def run_series(
             start = time.monotonic()
             runs[row].append(run_child(arguments + save))
             spent[row] += time.monotonic() - start  # type: ignore[assignment]
-            shown = " ".join(f"{seconds:.3f}" for seconds in runs[row][-1]["cpu"])
+            shown = " ".join(f"{cpu:.3f}" for cpu in runs[row][-1]["cpu"])
             print(f"{name}, round {number + 1}, {row}: {shown} CPU s", flush=True)
     return runs
 
@@ -196,7 +197,7 @@ def main() -> None:
     if not options.from_results:
         results = measure(options)
         if not options.only:
-            write_json(RESULTS, report.with_medians(results))
+            write_json(RESULTS, medians.added_to(results))
         wrong = [found for found in results["agreement"] if found["claimed"] > found["equal"]]
         if wrong:
             sys.exit(f"these claim to agree and do not: {json.dumps(wrong, indent=1)}")

@@ -17,7 +17,6 @@ import argparse
 import hashlib
 import json
 import os
-import resource
 import sys
 import time
 from pathlib import Path
@@ -27,7 +26,7 @@ for variable in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     os.environ[variable] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-import adapters
+import adapters  # noqa: E402 - its imports may start threads
 
 
 def pin() -> None:
@@ -46,6 +45,8 @@ def peak_memory() -> int:
         status = Path("/proc/self/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
     except OSError:
+        import resource
+
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
 
@@ -87,7 +88,9 @@ def digest(result: Any) -> str:
 
 def main() -> None:
     """Print the measures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("tool")
     parser.add_argument("task", choices=("train", "encode", "count", "core"))
     parser.add_argument("path", type=Path)

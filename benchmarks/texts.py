@@ -23,6 +23,7 @@ import html
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import vocabulary
@@ -50,7 +51,10 @@ PACKAGES = (
     "debian-reference-ja",
     "debian-reference-zh-cn",
 )
-CATALOGUES = "ar hi fa he th ko ta bn el ka ru zh_CN zh_TW ja uk ml te gu pa".split()
+CATALOGUES = (
+    "ar", "bn", "el", "fa", "gu", "he", "hi", "ja", "ka", "ko", "ml", "pa", "ru", "ta", "te", "th",
+    "uk", "zh_CN", "zh_TW",
+)  # fmt: skip
 _MARKUP = re.compile(r"(?s)<(script|style)\b.*?</\1>|<[^>]+>")
 
 
@@ -87,7 +91,9 @@ def files_below(folder: Path, names: str) -> Iterator[str]:
         for path in folder.rglob("*")
         if re.search(names, path.as_posix()) and path.is_file() and not path.is_symlink()
     ]
-    paths.sort(key=lambda path: hashlib.sha256(path.relative_to(folder).as_posix().encode()).digest())
+    paths.sort(
+        key=lambda path: hashlib.sha256(path.relative_to(folder).as_posix().encode()).digest()
+    )
     yield from filter(None, map(plain_text, paths))
 
 
@@ -142,16 +148,16 @@ def write_multilingual(target: Path) -> None:
     write_sources(target, [*manuals, (installed, 4.0), *messages])
 
 
-def write_beginning(target: Path, size: int) -> None:
+def write_beginning(size: int, target: Path) -> None:
     """The first `size` bytes of english, to the end of a line."""
     with text_path("english").open("rb") as file:
         target.write_bytes(file.read(size) + file.readline())
 
 
-def write_vocabulary(name: str) -> None:
+def write_vocabulary(text: Path, target: Path) -> None:
     """Train on a text, for the tools to encode it with."""
-    tokenizer = Tokenizer.train_files([text_path(name)], vocab_size=VOCAB_SIZE, pattern="gpt2")
-    vocabulary.save(tokenizer, vocabulary_path(name))
+    tokenizer = Tokenizer.train_files([text], vocab_size=VOCAB_SIZE, pattern="gpt2")
+    vocabulary.save(tokenizer, target)
 
 
 def build() -> None:
@@ -166,9 +172,9 @@ def build() -> None:
         "english2": size // 4,
         "english4": size // 2,
     }.items():
-        make(text_path(name), lambda target, length=length: write_beginning(target, length))
+        make(text_path(name), partial(write_beginning, length))
     for name in ("english", "english10", "multilingual"):
-        make(vocabulary_path(name), lambda _, name=name: write_vocabulary(name))
+        make(vocabulary_path(name), partial(write_vocabulary, text_path(name)))
 
 
 def make(target: Path, write: Callable[[Path], None]) -> None:
