@@ -24,22 +24,14 @@ _SAFE_CUT = re.compile(rb"[a-z](?= [a-z])")  # every pattern here begins a chunk
 Read = Callable[[], Any]
 Work = Callable[[], Read]
 
-DISTRIBUTIONS = {
-    "bytepair": "bytepair",
-    "gigabpe": "gigabpe",
-    "gigatoken": "gigatoken",
-    "gigatoken, blocks": "gigatoken",
-    "rustbpe": "rustbpe",
-    "tokenizers": "tokenizers",
-    "tiktoken": "tiktoken",
-    "bpeasy": "bpeasy",
-    "splintr": "splintr-rs",
-}
+DISTRIBUTIONS = (
+    "bytepair", "bpeasy", "gigabpe", "gigatoken", "rustbpe", "splintr-rs", "tiktoken", "tokenizers",
+)  # fmt: skip
 
 
-def version(tool: str) -> str:
-    """The installed version of a tool."""
-    return metadata.version(DISTRIBUTIONS[tool])
+def versions() -> dict[str, str]:
+    """What is installed of each tool."""
+    return {name: metadata.version(name) for name in DISTRIBUTIONS}
 
 
 def read_text(path: Path) -> str:

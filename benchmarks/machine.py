@@ -17,7 +17,7 @@ def describe() -> dict[str, object]:
         "cpus": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
-        "memory": (_field("/proc/meminfo", "MemTotal") or "unknown"),
+        "memory": _memory(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": _compiler(),
@@ -42,6 +42,12 @@ def _field(path: str, name: str) -> str | None:
         if key.strip() == name:
             return value.strip()
     return None
+
+
+def _memory() -> str:
+    """The machine's memory, in GB."""
+    kib = _field("/proc/meminfo", "MemTotal")
+    return f"{int(kib.split()[0]) * 1024 / 1e9:.1f} GB" if kib else "unknown"
 
 
 def _compiler() -> str:

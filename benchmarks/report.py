@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bytepair.files import parse_json, write_bytes
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 BEGIN, END = "<!-- benchmarks -->\n", "<!-- /benchmarks -->"
+_NUMBER = re.compile(r"[\d.,]*")
 
 LINES = "the same pattern, but line by line"
 PATTERNS = {"gigabpe": LINES, "tokenizers": LINES}
@@ -42,21 +44,26 @@ All encoders have the vocabulary that bytepair trained on the text and give the 
 as uint16, gigatoken and splintr as 32-bit arrays, the others as lists. The first pass in a process
 is cold, the median of those after it warm; bytepair's write into the same array. gigatoken is
 measured on the text in one piece and in blocks of 1 MiB, and goals are held against the better.
-tokenizers encodes blocks of 8 KiB, its best. rustbpe cannot load a vocabulary and trains it first,
-which is not counted. tokenizers and rustbpe are left out where a pass takes minutes. bpeasy encodes
-with tiktoken, gigabpe does not encode.
+tokenizers encodes blocks of 8 KiB, which takes it less time than one long text. rustbpe cannot load
+a vocabulary and trains it first, which is not counted. tokenizers and rustbpe are left out where
+that would take minutes. bpeasy encodes with tiktoken; gigabpe does not encode.
 """
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
-    """A Markdown table; all columns but the first `left` are numbers."""
-    marks = ["---"] * left + ["---:"] * (len(head) - left)
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; columns of nothing but numbers stand to the right."""
+    rows = list(rows)
+    columns = zip(*rows, strict=True)
+    marks = ["---:" if all(map(_NUMBER.fullmatch, cells)) else "---" for cells in columns]
     return "".join(f"| {' | '.join(row)} |\n" for row in (head, marks, *rows))
 
 
 def seconds(value: float) -> str:
-    """Three significant digits; small times in milliseconds would be harder to compare."""
-    return f"{value:.4f}" if value < 0.1 else f"{value:.3f}" if value < 10 else f"{value:.1f}"
+    """Three significant digits, give or take one."""
+    for limit, digits in ((0.1, 4), (1, 3), (10, 2)):
+        if value < limit:
+            return f"{value:.{digits}f}"
+    return f"{value:.1f}"
 
 
 def rate(value: float) -> str:
@@ -105,14 +112,21 @@ def encoding(name: str, rows: dict[str, Any]) -> str:
 
 def agreement(found: list[dict[str, Any]]) -> str:
     """Which tools made the same tokens and ids."""
-    lines = []
+    groups: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
     for one in found:
-        equal = "equal" if one["equal"] else "differs"
-        if not one["equal"] and "common" in one:
-            equal = f"first {one['alike']:,} equal, {one['common']:.2%} in common"
-        claimed = "yes" if one["claimed"] else "no"
-        lines.append((one["task"], one["text"], one["tool"], one["other"], claimed, equal))
-    return table(("task", "text", "tool", "against", "must agree", "found"), lines, left=6)
+        equal, differ = groups.setdefault((one["task"], one["text"], one["other"]), ([], []))
+        if one["equal"]:
+            equal.append(one["tool"])
+        elif one["task"] == "train":
+            part = f"{one['alike']:,} merges alike, then {100 * one['common']:.2f} % in common"
+            differ.append(f"{one['tool']} ({part})")
+        else:
+            differ.append(one["tool"])
+    lines = [
+        (task, text, other, "; ".join(equal), "; ".join(differ))
+        for (task, text, other), (equal, differ) in groups.items()
+    ]
+    return table(("task", "text", "against", "equal", "not equal"), lines)
 
 
 def own(results: dict[str, Any]) -> str:
@@ -127,8 +141,7 @@ def own(results: dict[str, Any]) -> str:
     for name, row in (
         ("Python core, sherlock-512 from its counts", core["bytepair"]),
         ("the reference, the same", core["reference"]),
-        ("`import bytepair`", imports["bytepair"]),
-        ("`from bytepair import Tokenizer`", imports["Tokenizer"]),
+        *((f"`{statement}`", row) for statement, row in imports.items()),
     ):
         lines.append((name, seconds(row["cpu"]), seconds(row["wall"])))
     return table(("work", "CPU s", "wall s"), lines)
@@ -146,8 +159,8 @@ def growth(results: dict[str, Any]) -> str:
 def results_page(results: dict[str, Any]) -> str:
     """RESULTS.md."""
     medians = results["medians"]
-    host = table(("machine", ""), results_machine(results), left=2)
-    versions = table(("tool", "version"), sorted(results["versions"].items()), left=2)
+    host = table(("machine", ""), results_machine(results))
+    versions = table(("tool", "version"), sorted(results["versions"].items()))
     goals = [
         (goal.work, goal.asked, goal.measured, "yes" if goal.met else "**no**")
         for goal in asked.goals(medians)
@@ -159,7 +172,7 @@ def results_page(results: dict[str, Any]) -> str:
     return "".join([
         INTRODUCTION, "\n![Rates of trainers and encoders](chart.svg)\n",
         "\n## Asked and measured\n\n",
-        table(("work", "asked", "measured", "met"), goals, left=2),
+        table(("work", "asked", "measured", "met"), goals),
         "\n## Training\n",
         *(training(named(name, results), rows) for name, rows in medians["train"].items()),
         "\n## Encoding\n",
