@@ -219,15 +219,12 @@ def encode_splintr(path: Path, folder: Path) -> Work:
 
 def encode_tiktoken(path: Path, folder: Path) -> Work:
     import tiktoken
-    from tiktoken.load import load_tiktoken_bpe
 
-    from vocabulary import RANKS
+    from vocabulary import RANKS, load_ranks
 
+    ranks = load_ranks(folder / RANKS)
     tokenizer = tiktoken.Encoding(
-        "benchmark",
-        pat_str=GPT2,
-        mergeable_ranks=load_tiktoken_bpe(str(folder / RANKS)),
-        special_tokens={},
+        "benchmark", pat_str=GPT2, mergeable_ranks=ranks, special_tokens={}
     )
     text = read_text(path)
 

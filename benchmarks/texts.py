@@ -155,9 +155,9 @@ def write_beginning(size: int, target: Path) -> None:
 
 
 def write_vocabulary(text: Path, target: Path) -> None:
-    """Train on a text, for the tools to encode it with."""
+    """Train on a text, for the tools to encode it with; `target` is the last file written."""
     tokenizer = Tokenizer.train_files([text], vocab_size=VOCAB_SIZE, pattern="gpt2")
-    vocabulary.save(tokenizer, target)
+    vocabulary.save(tokenizer, target.parent)
 
 
 def build() -> None:
@@ -172,16 +172,18 @@ def build() -> None:
         "english2": size // 4,
         "english4": size // 2,
     }.items():
-        make(text_path(name), partial(write_beginning, length))
+        make(text_path(name), partial(write_beginning, length), after=text_path("english"))
     for name in ("english", "english10", "multilingual"):
-        make(vocabulary_path(name), partial(write_vocabulary, text_path(name)))
+        last = vocabulary_path(name) / vocabulary.TOKENIZER_JSON
+        make(last, partial(write_vocabulary, text_path(name)), after=text_path(name))
 
 
-def make(target: Path, write: Callable[[Path], None]) -> None:
-    """Call `write` unless the file or folder is there."""
-    if not target.exists():
-        print(f"makes {target.relative_to(ROOT)}", flush=True)
-        write(target)
+def make(target: Path, write: Callable[[Path], None], *, after: Path | None = None) -> None:
+    """Call `write` unless the file is there, and newer than what it is made `after`."""
+    if target.exists() and (after is None or target.stat().st_mtime >= after.stat().st_mtime):
+        return
+    print(f"makes {target.relative_to(ROOT)}", flush=True)
+    write(target)
 
 
 if __name__ == "__main__":

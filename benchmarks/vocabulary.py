@@ -51,6 +51,15 @@ def save(tokenizer: Tokenizer, folder: Path) -> None:
     write_json(folder / TOKENIZER_JSON, _tokenizer_json(tokenizer))
 
 
+def load_ranks(path: Path) -> dict[bytes, int]:
+    """From each token to its rank.
+
+    tiktoken's own reader keeps a copy of any file by its path, and would find an older vocabulary.
+    """
+    lines = map(bytes.split, path.read_bytes().splitlines())
+    return {base64.b64decode(token): int(rank) for token, rank in lines}
+
+
 def _tokenizer_json(tokenizer: Tokenizer) -> dict[str, Any]:
     tokens = list(map(to_characters, tokenizer.vocab))
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
