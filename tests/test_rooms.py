@@ -16,10 +16,10 @@ MODULES = {
 }
 STANDARD_LIBRARY_ONLY = (
     "errors", "files", "unicode16", "freezing", "patterns", "chunks", "counts", "training",
-    "merging", "bpe_file", "scanning", "kernel.count", "kernel.train",
-    "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
+    "merging", "bpe_file", "special_tokens", "scanning", "counting", "kernel.scan", "kernel.threads",
+    "kernel.count", "kernel.train", "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
-TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
+TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "id_arrays", "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
     "errors", "files", "layout",
 }  # fmt: skip
 
@@ -107,8 +107,9 @@ KERNEL = "src/bytepair/kernel/"
 KERNEL_SOURCES = {
     f"{KERNEL}{module}.py": {f"{KERNEL}{name}" for name in ("build.py", "bytepair.h", *names)}
     for module, names in {
-        "count": ("count.c", "keys.h", "scan.c", "scan.h"),
-        "encode": ("encode.c", "keys.h", "scan.c", "scan.h"),
+        "scan": ("keys.h", "rules.c", "scan.c", "scan.h", "utf8.c", "vector.h"),
+        "count": ("count.c", "keys.h", "scan.h"),
+        "encode": ("encode.c", "keys.h", "merge.c", "merge.h", "scan.h"),
         "train": ("memory.h", "train.c", "train_pairs.h", "train_text.h"),
     }.items()
 }

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bytepair.kernel import check, library
-
-BLOCK = 1 << 18  # bytes read from a file at a time
+from bytepair.kernel.scan import Scanner
 
 
 class PackedCounts(Mapping[bytes, int]):
@@ -41,23 +40,31 @@ class PackedCounts(Mapping[bytes, int]):
 
 
 class Counter:
-    """Counts the chunks of texts fed to it, cut by a named pattern (scanning.scanner)."""
+    """Counts the chunks of texts fed to it; one thread at a time may use it."""
 
-    def __init__(self, scanner: tuple[int, tuple[tuple[int, int, int], ...]]) -> None:
+    def __init__(self, scanner: Scanner) -> None:
         loaded = library()
         if loaded is None:
             raise RuntimeError("there is no kernel")
         self._ffi, self._lib = loaded
-        number, ranges = scanner
+        self._scanner = scanner  # must outlive the counter
         made = self._ffi.new("bp_counter **")
-        given = self._ffi.new("bp_range[]", list(ranges))
-        check(self._lib, self._lib.bp_counter_new(number, given, len(ranges), made))
+        check(self._lib, self._lib.bp_counter_new(scanner.pointer, made))
         self._counter = self._ffi.gc(made[0], self._lib.bp_counter_free)
 
     def feed(self, text: bytes | bytearray | memoryview, *, last: bool = True) -> None:
         """Count a text, or a piece of one with more to come."""
         data = self._ffi.from_buffer("uint8_t[]", text)
         check(self._lib, self._lib.bp_counter_feed(self._counter, data, len(data), last))
+
+    def feed_texts(self, text: bytes | bytearray, ends: array[int]) -> None:
+        """Count several texts, joined; text i ends at ends[i] (unsigned 64 bits)."""
+        data = self._ffi.from_buffer("uint8_t[]", text)
+        given = self._ffi.from_buffer("uint64_t[]", ends)
+        check(
+            self._lib,
+            self._lib.bp_counter_feed_texts(self._counter, data, len(data), given, len(ends)),
+        )
 
     def merge(self, other: Counter) -> None:
         """Add what another has counted."""
