@@ -113,7 +113,7 @@ const uint8_t *bp_scan(const bp_scanner *scanner, const uint8_t *base, const uin
 #endif
         /* One chunk by the rule; then on, as long as there are characters beyond ASCII. */
         do {
-            const uint8_t *stop = scanner->rule(scanner, at, end);
+            const uint8_t *stop = scanner->rule(scanner, at, end, last);
             if (!last && end - stop < BP_LOOKAHEAD) {
                 goto done;
             }
@@ -138,13 +138,13 @@ static const uint8_t *character_before(const uint8_t *text, const uint8_t *at) {
 
 /* No pattern has an alternative in which white space follows a letter or a digit. */
 size_t bp_safe_cut(const bp_scanner *scanner, const uint8_t *text, size_t size) {
-    for (const uint8_t *at = text + size; --at > text;) {
-        if (*at == ' ' || *at == '\n') {
+    for (size_t cut = size; cut-- > 1;) {
+        if (text[cut] == ' ' || text[cut] == '\n') {
             size_t width;
-            const uint8_t *before = character_before(text, at);
+            const uint8_t *at = text + cut, *before = character_before(text, at);
             int klass = bp_class_at(scanner, before, at, &width);
             if (klass != BP_OTHER && klass != BP_MARK && !bp_is_space(klass)) {
-                return (size_t)(at - text);
+                return cut;
             }
         }
     }
