@@ -16,9 +16,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     do {                                                                                           \
         if (!(condition)) {                                                                        \
             fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                \
-            abort();                                                                               \
+            give_up();                                                                             \
         }                                                                                          \
     } while (0)
+
+#ifdef STANDALONE
+static void show_input(void);
+static inline void give_up(void) {
+    show_input();
+    abort();
+}
+#else
+static inline void give_up(void) { abort(); }
+#endif
 
 /* ---- the input ---- */
 
@@ -56,9 +66,28 @@ static inline void discard(void *memory) { free(memory); }
 
 #ifdef STANDALONE
 
+#include <sanitizer/common_interface_defs.h>
 #include <time.h>
 
 enum { MOST_FILES = 256, MOST_INPUT = 4096 };
+
+static uint8_t tried[MOST_INPUT];
+static size_t tried_size;
+
+/* In octal, as printf(1) takes it. */
+static void show_input(void) {
+    fputs("the input: ", stderr);
+    for (size_t i = 0; i < tried_size; i++) {
+        fprintf(stderr, "\\%03o", tried[i]);
+    }
+    fputs("\n", stderr);
+}
+
+static void try_input(void) {
+    uint8_t *input = exact(tried, tried_size);
+    LLVMFuzzerTestOneInput(input, tried_size);
+    discard(input);
+}
 
 static uint64_t chance(void) {
     static uint64_t state = 0x9E3779B97F4A7C15;
@@ -104,29 +133,31 @@ static size_t change(uint8_t *data, size_t size) {
     return size;
 }
 
-/* fuzz_name [SECONDS FILE...] */
+/* fuzz_name SECONDS FILE... */
 int main(int argc, char **argv) {
-    static uint8_t files[MOST_FILES][MOST_INPUT], data[MOST_INPUT];
+    static uint8_t files[MOST_FILES][MOST_INPUT];
     static size_t sizes[MOST_FILES]; /* the first file is the empty one */
     size_t number = 1;
-    unsigned long runs = 0;
+    unsigned long inputs = 0;
+    __sanitizer_set_death_callback(show_input);
     for (int i = 2; i < argc && number < MOST_FILES; i++, number++) {
         FILE *file = fopen(argv[i], "rb");
         CHECK(file != NULL);
         sizes[number] = fread(files[number], 1, MOST_INPUT, file);
         fclose(file);
     }
-    for (size_t i = 0; i < number; i++, runs++) {
-        memcpy(data, files[i], sizes[i]);
-        LLVMFuzzerTestOneInput(data, sizes[i]);
+    for (; inputs < number; inputs++) {
+        memcpy(tried, files[inputs], tried_size = sizes[inputs]);
+        try_input();
     }
     const time_t stop = time(NULL) + (argc > 1 ? strtol(argv[1], NULL, 10) : 0);
-    for (; time(NULL) < stop; runs++) {
+    for (; time(NULL) < stop; inputs++) {
         const size_t one = (size_t)(chance() % number);
-        memcpy(data, files[one], sizes[one]);
-        LLVMFuzzerTestOneInput(data, change(data, sizes[one]));
+        memcpy(tried, files[one], sizes[one]);
+        tried_size = change(tried, sizes[one]);
+        try_input();
     }
-    printf("%lu inputs, all as expected\n", runs);
+    printf("%lu inputs, all as expected\n", inputs);
     return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "text.h"
 
 enum { RAW = 1, FAILING = 2 };
-enum { MOST_BYTES = 1 << 16, MOST_ENTRIES = 1 << 17, MOST_CHUNK = 40 };
+enum { MOST_BYTES = 1 << 16, MOST_ENTRIES = 1 << 17, MOST_CHUNK = 40, MOST_DOCUMENTS = 16 };
 
 /* ---- the slow count: every chunk is an entry, and equal ones are put together in the end ---- */
 
@@ -163,6 +163,39 @@ static bp_status add_many(const counters *all, int which, size_t number, size_t 
     return status;
 }
 
+/* Several documents, joined; their ends may be no ends. Then the counter is of no use afterwards. */
+static bp_status feed_texts(const counters *all, int which, input *in, bool raw) {
+    uint64_t ends[MOST_DOCUMENTS], start = 0;
+    slow_counter *slow = all->slow[which];
+    const size_t number = take_below(in, MOST_DOCUMENTS);
+    for (size_t i = 0; i < number; i++) {
+        ends[i] = take(in, 2);
+    }
+    const size_t input_bytes = take(in, 1);
+    const size_t size = make_text(in, raw, input_bytes, slow->bytes + slow->used);
+    bool are_ends = true;
+    for (size_t i = 0; i < number; start = ends[i++]) {
+        ends[i] = ends[i] >> 15 != 0 ? ends[i] << 40 : ends[i] % (size + 1);
+        if (i + 1 == number && ends[i] % 8 > 0) {
+            ends[i] = size;
+        }
+        are_ends = are_ends && ends[i] >= start && ends[i] <= size;
+    }
+    are_ends = are_ends && start == size;
+    uint8_t *text = exact(slow->bytes + slow->used, size);
+    uint64_t *given = exact(ends, 8 * number);
+    const bp_status status = bp_counter_feed_texts(all->fast[which], text, size, given, number);
+    CHECK(status == (are_ends ? BP_OK : BP_BAD_INPUT) || status == BP_NO_MEMORY);
+    discard(text);
+    discard(given);
+    start = 0;
+    for (size_t i = 0; i < number && are_ends; start = ends[i++]) {
+        slow->used += (size_t)(ends[i] - start);
+        end_document(slow, all->pattern);
+    }
+    return status;
+}
+
 static bp_status operate(const counters *all, input *in, bool raw) {
     const uint64_t operation = take(in, 1);
     const int which = operation & 1, last = operation >> 1 & 1;
@@ -190,6 +223,8 @@ static bp_status operate(const counters *all, input *in, bool raw) {
         }
         merge_slowly(slow, all->slow[last]);
         return bp_counter_merge(all->fast[which], all->fast[last]);
+    case 7:
+        return feed_texts(all, which, in, raw);
     default: { /* a piece of a document */
         const size_t input_bytes = take(in, 1), split = (size_t)take(in, 2);
         size = make_text(in, raw, input_bytes, at);
@@ -222,7 +257,7 @@ static size_t run(input in, const bp_scanner *scanner, bool raw) {
     for (int i = 0; i < 2 && status == BP_OK; i++) {
         status = feed(&all, i, slow[i].bytes, 0, 0, 1);
     }
-    CHECK(status == (failing > 0 && failing <= allocations ? BP_NO_MEMORY : BP_OK));
+    CHECK((status == BP_NO_MEMORY) == (failing > 0 && failing <= allocations));
     for (int i = 0; i < 2; i++) {
         if (status == BP_OK) {
             check_counts(all.fast[i], all.slow[i]);
