@@ -5,7 +5,10 @@
 
 #include "fuzz.h"
 
-enum { MOST_TEXT = 2048, REPEAT = 0xC0 };
+#ifndef MOST_TEXT
+#define MOST_TEXT 2048
+#endif
+enum { REPEAT = 0xC0 };
 
 static const char *const pieces[] = {
     " ", "a", "e", "t", "s", "S", "A", "'", "'s", "'ll", "'RE", "'\xC5\xBF", "\n", "\r", "\t", "1",
