@@ -190,6 +190,10 @@ def test_the_kernels_tests_with_sanitizers(sanitized):
     """But those that measure time or memory, and those that start a Python of their own."""
     left_out = "not c19 and not in_memory and not sample and not without and not forced"
     names = sorted(path.name for path in (pipeline.ROOT / "tests").glob("test_kernel*.py"))
-    files = [f"tests/{name}" for name in [*names, "test_counting.py"] if "safety" not in name]
+    files = [
+        f"tests/{name}"
+        for name in [*names, "test_counting.py", "test_hostile_files.py"]
+        if "safety" not in name
+    ]
     assert len(files) >= 3
     assert passes(sanitized(*PYTEST, "-m", "", "-k", left_out, *files)) > 50

@@ -153,6 +153,11 @@ size_t bp_safe_cut(const bp_scanner *scanner, const uint8_t *text, size_t size) 
 
 /* ---- a scanner ------------------------------------------------------------------------------ */
 
+/* The rules take any class that they do not know for white space. */
+static int knows_class(bp_pattern pattern, uint32_t klass) {
+    return klass <= BP_LINE && (pattern == BP_O200K || klass < BP_UPPER || klass > BP_MARK);
+}
+
 static bp_status classes_init(bp_scanner *scanner, const bp_range *ranges, size_t count) {
     uint8_t *flat = calloc(0x110000, 1);
     uint8_t *blocks = malloc(256 * 256);
@@ -165,7 +170,8 @@ static bp_status classes_init(bp_scanner *scanner, const bp_range *ranges, size_
     bp_status status = BP_OK;
     for (size_t i = 0; i < count && status == BP_OK; i++) {
         const bp_range *range = &ranges[i];
-        if (range->first > range->last || range->last > 0x10FFFF || range->klass > BP_LINE) {
+        if (range->first > range->last || range->last > 0x10FFFF ||
+            !knows_class(scanner->pattern, range->klass)) {
             status = BP_BAD_INPUT;
         } else {
             memset(flat + range->first, (int)range->klass, range->last - range->first + 1);

@@ -19,7 +19,10 @@ enum { MOST_OWN_RANGES = 24, MOST_ROOM = 64 };
 
 static bp_status expected_status(uint64_t pattern, const bp_range *ranges, size_t number) {
     for (size_t i = 0; i < number; i++) {
-        if (ranges[i].first > ranges[i].last || ranges[i].last > 0x10FFFF || ranges[i].klass > 7) {
+        const uint32_t class = ranges[i].klass;
+        const bool is_of_o200k = class == BP_UPPER || class == BP_LOWER || class == BP_MARK;
+        if (ranges[i].first > ranges[i].last || ranges[i].last > 0x10FFFF || class > BP_LINE ||
+            (is_of_o200k && pattern != BP_O200K)) {
             return BP_BAD_INPUT;
         }
     }
