@@ -28,6 +28,7 @@ static const char *const pieces[] = {
     "\xD9\xA3", "\xC2\xB2", "\xF0\x9D\x9F\x98",                             /* numbers */
     "\xE2\x80\x99", "\xE2\x80\x9C", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF", /* none of these */
     " abcdefghijklmnopqrstuvwxyz", "extraordinarily considerable", "0123456789", "'s 't 'm 'd",
+    "o", "n", "w", "h", "i", "b", "c", "f", "r", "x",
 };
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
