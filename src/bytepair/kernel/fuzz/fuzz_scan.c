@@ -65,6 +65,7 @@ typedef struct {
 /* The blocks end `step` bytes further each; what is left of one is scanned with the next. */
 static void scan_in_blocks(const bp_scanner *scanner, const uint8_t *text, size_t size, size_t step,
                            size_t room, chunks *found) {
+    static const uint8_t behind[] = "leS \n1'\xBF"; /* a chunk could go on with it */
     uint32_t *starts = exact(NULL, (room + 128) * sizeof *starts);
     size_t at = 0;
     found->number = 0;
@@ -72,7 +73,7 @@ static void scan_in_blocks(const bp_scanner *scanner, const uint8_t *text, size_
         end = end + step < size ? end + step : size;
         uint8_t *block = exact(NULL, end - at + BP_PADDING);
         memcpy(block, text + at, end - at);
-        memset(block + (end - at), (int)(step % 256), BP_PADDING); /* which must not matter */
+        memset(block + (end - at), behind[step % 8], BP_PADDING);
         const uint8_t *stop = block;
         size_t number;
         do {
