@@ -12,9 +12,15 @@
 
 #define LONG_CHUNK 64u
 
-static inline size_t hash_pair(uint64_t pair) {
-    pair *= BP_MULTIPLY_1;
-    return (size_t)(pair >> 32 ^ pair >> 11);
+static inline uint64_t hash_pair(uint32_t left, uint32_t right) {
+    const uint64_t hash = ((uint64_t)left << 32 | right) * BP_MULTIPLY_1;
+    return hash ^ hash >> 29;
+}
+
+/* A slot is an id and the upper half of its pair's hash, which is nearly always enough to see that
+   another pair is meant; so a table for 32 K merges is half a megabyte. */
+static inline uint32_t tag_of(uint64_t hash) {
+    return (uint32_t)(hash >> 32);
 }
 
 /* The id that a pair becomes, or BP_NO_ID. */
@@ -22,20 +28,24 @@ static inline uint32_t merged(const bp_merger *merger, uint32_t left, uint32_t r
     if ((left | right) < 256) {
         return merger->bytes[left << 8 | right];
     }
-    const uint64_t pair = (uint64_t)left << 32 | right;
-    size_t place = hash_pair(pair) & merger->pair_mask;
-    while (merger->pairs[place].id != BP_NO_ID) {
-        if (merger->pairs[place].pair == pair) {
-            return merger->pairs[place].id;
+    const uint64_t hash = hash_pair(left, right);
+    size_t place = (size_t)hash & merger->slot_mask;
+    for (; merger->slots[place].id != BP_NO_ID; place = (place + 1) & merger->slot_mask) {
+        if (merger->slots[place].tag == tag_of(hash)) {
+            const uint32_t id = merger->slots[place].id;
+            const uint32_t *pair = merger->pairs + 2 * (size_t)(id - 256);
+            if (pair[0] == left && pair[1] == right) {
+                return id;
+            }
         }
-        place = (place + 1) & merger->pair_mask;
     }
     return BP_NO_ID;
 }
 
-static bp_status add_pairs(bp_merger *merger, const uint32_t *pairs, size_t merges) {
+static bp_status add_pairs(bp_merger *merger, size_t merges) {
     for (size_t i = 0; i < merges; i++) {
-        const uint32_t left = pairs[2 * i], right = pairs[2 * i + 1], id = (uint32_t)(256 + i);
+        const uint32_t left = merger->pairs[2 * i], right = merger->pairs[2 * i + 1];
+        const uint32_t id = (uint32_t)(256 + i);
         if (left >= id || right >= id || merged(merger, left, right) != BP_NO_ID) {
             return BP_BAD_INPUT;
         }
@@ -43,17 +53,15 @@ static bp_status add_pairs(bp_merger *merger, const uint32_t *pairs, size_t merg
             merger->bytes[left << 8 | right] = id;
             continue;
         }
-        const uint64_t pair = (uint64_t)left << 32 | right;
-        size_t place = hash_pair(pair) & merger->pair_mask;
-        while (merger->pairs[place].id != BP_NO_ID) {
-            place = (place + 1) & merger->pair_mask;
+        const uint64_t hash = hash_pair(left, right);
+        size_t place = (size_t)hash & merger->slot_mask;
+        while (merger->slots[place].id != BP_NO_ID) {
+            place = (place + 1) & merger->slot_mask;
         }
-        merger->pairs[place] = (bp_pair_slot){pair, id};
+        merger->slots[place] = (bp_pair_slot){tag_of(hash), id};
     }
     return BP_OK;
 }
-
-/* ---- one chunk ------------------------------------------------------------------------------ */
 
 /* In place; returns the number of tokens. `ranks` is scratch of the same length. */
 static size_t merge_word(const bp_merger *merger, uint32_t *tokens, uint32_t *ranks,
@@ -85,6 +93,8 @@ static size_t merge_word(const bp_merger *merger, uint32_t *tokens, uint32_t *ra
     }
     return number;
 }
+
+/* ---- a long chunk --------------------------------------------------------------------------- */
 
 static bp_status push(bp_merger *merger, uint32_t rank, uint32_t place) {
     if (merger->heap_used == merger->heap_room) {
@@ -213,20 +223,25 @@ bp_status bp_merger_init(bp_merger *merger, const uint32_t *pairs, size_t merges
         room *= 2;
     }
     merger->vocabulary = 256 + merges;
-    merger->pair_mask = room - 1;
+    merger->slot_mask = room - 1;
     merger->bytes = malloc(65536 * sizeof *merger->bytes);
-    merger->pairs = malloc(room * sizeof *merger->pairs);
-    if (merger->bytes == NULL || merger->pairs == NULL) {
+    merger->pairs = malloc((2 * merges + 1) * sizeof *merger->pairs);
+    merger->slots = malloc(room * sizeof *merger->slots);
+    if (merger->bytes == NULL || merger->pairs == NULL || merger->slots == NULL) {
         return BP_NO_MEMORY;
     }
     memset(merger->bytes, 0xFF, 65536 * sizeof *merger->bytes);
-    memset(merger->pairs, 0xFF, room * sizeof *merger->pairs);
-    return add_pairs(merger, pairs, merges);
+    memset(merger->slots, 0xFF, room * sizeof *merger->slots);
+    if (merges > 0) {
+        memcpy(merger->pairs, pairs, 2 * merges * sizeof *pairs);
+    }
+    return add_pairs(merger, merges);
 }
 
 void bp_merger_release(bp_merger *merger) {
     free(merger->bytes);
     free(merger->pairs);
+    free(merger->slots);
     free(merger->scratch);
     free(merger->heap);
 }

@@ -5,16 +5,16 @@
 #include "bytepair.h"
 
 typedef struct {
-    uint64_t pair; /* left << 32 | right */
-    uint32_t id;   /* that they become; BP_NO_ID is empty */
+    uint32_t tag, id; /* BP_NO_ID is empty */
 } bp_pair_slot;
 
 #define BP_NO_ID UINT32_MAX
 
 typedef struct {
     uint32_t *bytes; /* the id that two bytes make, or BP_NO_ID: 64 K entries */
-    bp_pair_slot *pairs;
-    size_t pair_mask;
+    uint32_t *pairs; /* left and right of each merge */
+    bp_pair_slot *slots;
+    size_t slot_mask;
     size_t vocabulary; /* without special tokens */
 
     uint32_t *scratch;
