@@ -4,6 +4,7 @@
 # make lock    the requirements files again from pyproject.toml
 # make bench   ours and the peers, measured; README's table, RESULTS.md and the chart from it
 # make test-slow   every test, those that take long too, and many more generated examples
+# make fuzz    the fuzz targets of the kernel, each for FUZZ_SECONDS
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -14,7 +15,10 @@ BENCH := $(CURDIR)/benchmarks/.venv
 export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-slow check repro bench lock clean
+FUZZ := src/bytepair/kernel/fuzz
+FUZZ_SECONDS ?= 20
+
+.PHONY: demo test test-slow fuzz check repro bench lock clean
 
 # The first time every stage runs, also those whose results came with the clone.
 demo: FIRST = $(if $(wildcard data/corpora/sample/splits),,--force)
@@ -27,6 +31,11 @@ test: check
 
 test-slow: check
 	python -m pytest -n auto -m "" --hypothesis-profile slow
+	$(MAKE) fuzz FUZZ_SECONDS=300
+
+fuzz:
+	for target in $(patsubst $(FUZZ)/fuzz_%.c,%,$(wildcard $(FUZZ)/fuzz_*.c)); do \
+	$(FUZZ)/run $$target $(FUZZ_SECONDS) || exit 1; done
 
 check: $(VENV)/.dev
 	ruff format --check .
