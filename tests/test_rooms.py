@@ -104,8 +104,16 @@ KERNEL_SOURCES = {
     for module, names in {
         "packed": ("sort.c",),
         "kernel/scan": ("keys.h", "rules.c", "scan.c", "scan.h", "utf8.c", "vector.h"),
-        "kernel/count": ("count.c", "keys.h", "scan.h"),
-        "kernel/encode": ("encode.c", "keys.h", "merge.c", "merge.h", "scan.h"),
+        "kernel/count": ("count.c", "keys.h", "pages.c", "pages.h", "scan.h"),
+        "kernel/encode": (
+            "encode.c",
+            "keys.h",
+            "merge.c",
+            "merge.h",
+            "pages.c",
+            "pages.h",
+            "scan.h",
+        ),
         "kernel/train": ("memory.h", "train.c", "train_pairs.h", "train_text.h"),
     }.items()
 }
