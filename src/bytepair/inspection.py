@@ -62,6 +62,15 @@ def unquoted(text: str) -> bytes:
     return token + _plain(text, end, len(text) - 1)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "token"), counted(2000, "token")
+    ('1 token', '2,000 tokens')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def pattern_name(pattern: Pattern) -> str:
     """The preset's name, `none`, or the regular expression in full."""
     if pattern.regex is None:
@@ -75,7 +84,7 @@ def pattern_name(pattern: Pattern) -> str:
 def summary(tokenizer: Tokenizer) -> Iterator[str]:
     """What a tokenizer is, in lines."""
     specials = ", ".join(tokenizer.special_tokens) or "none"
-    yield f"{tokenizer.vocab_size:,} ids: 256 bytes and {len(tokenizer.merges):,} merges"
+    yield f"{tokenizer.vocab_size:,} ids: 256 bytes and {counted(len(tokenizer.merges), 'merge')}"
     yield f"special tokens {specials}"
     yield f"pattern {pattern_name(tokenizer.pattern)}"
     yield f"sha256 {tokenizer.sha256}"

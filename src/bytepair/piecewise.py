@@ -16,13 +16,16 @@ BLOCK = 1 << 16
 class Stream(Protocol):
     """What is read: a file, or a pipe, which gives what it has."""
 
-    @property
-    def name(self) -> str: ...
     def read1(self, size: int, /) -> bytes: ...
 
 
 def pieces(
-    stream: Stream, pattern: Pattern, special_tokens: Sequence[str] = (), *, block: int = BLOCK
+    stream: Stream,
+    name: str,
+    pattern: Pattern,
+    special_tokens: Sequence[str] = (),
+    *,
+    block: int = BLOCK,
 ) -> Iterator[str]:
     """Pieces of UTF-8 whose ids, one after the other, are those of the whole text.
 
@@ -31,6 +34,7 @@ def pieces(
 
     Args:
         stream: read from where it is to its end.
+        name: what messages call it.
         pattern: of the tokenizer.
         special_tokens: those that are allowed; none is cut in two.
         block: bytes to be read at a time.
@@ -54,11 +58,11 @@ def pieces(
                 end = match.end()
         end += scanner.safe_cut(memoryview(rest)[end : max(end, certain)])
         if end:
-            yield _decoded(rest[:end], done, stream.name)
+            yield _decoded(rest[:end], done, name)
             rest, done = rest[end:], done + end
         size = max(block, len(rest))  # a long chunk is searched a few times, not once a block
     if rest:
-        yield _decoded(rest, done, stream.name)
+        yield _decoded(rest, done, name)
 
 
 def _decoded(text: bytes, offset: int, where: str) -> str:

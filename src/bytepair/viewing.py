@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bytepair.inspection import visible
+from bytepair.inspection import counted, visible
 
 BAR, NEWLINE = "│", "↵"
 
@@ -48,7 +48,7 @@ class View:
         """The last line: what was counted."""
         begin = "" if self._at_line_start else "\n"
         ratio = f", {self.size / self.tokens:.4f} bytes/token" if self.tokens else ""
-        return f"{begin}\n{self.tokens:,} tokens, {self.size:,} bytes{ratio}\n"
+        return f"{begin}\n{counted(self.tokens, 'token')}, {counted(self.size, 'byte')}{ratio}\n"
 
     def _barred(self, ids: Iterable[int]) -> Iterator[str]:
         for token_id in ids:

@@ -28,6 +28,11 @@ def allowed(texts: tuple[str, ...]) -> Choice:
     return "all" if "all" in texts else texts
 
 
+def file_name(file: IO[bytes]) -> str:
+    """What messages call it; a stdin that a program has put there has no name."""
+    return getattr(file, "name", "<stdin>")
+
+
 def read_text(file: IO[bytes]) -> str:
     """A file's text, every character as it is.
 
@@ -36,7 +41,7 @@ def read_text(file: IO[bytes]) -> str:
     """
     from bytepair.files import decode_utf8
 
-    return decode_utf8(file.read(), file.name)
+    return decode_utf8(file.read(), file_name(file))
 
 
 def counter(paths: Iterable[str]) -> Callable[..., ChunkCounts]:

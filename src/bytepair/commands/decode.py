@@ -7,7 +7,7 @@ from typing import BinaryIO
 import click
 
 from bytepair.commands import examples
-from bytepair.commands._texts import FILE
+from bytepair.commands._texts import FILE, file_name
 from bytepair.commands._tokenizers import in_option, load_tokenizer
 from bytepair.id_formats import FORMATS, parse_ids
 
@@ -16,8 +16,7 @@ from bytepair.id_formats import FORMATS, parse_ids
     epilog=examples(
         "echo 412 263 | bytepair decode -t sherlock-512",
         "bytepair encode -t sherlock-512 README.md | bytepair decode -t sherlock-512",
-        "bytepair decode -t sherlock-512 --format npy"
-        " data/tokenizers/sherlock-512/tokens/val/tokens.npy",
+        "bytepair decode -t sherlock-512 --format npy tales.npy",
     )
 )
 @click.argument("file", type=FILE, default="-")
@@ -37,5 +36,5 @@ def decode(file: BinaryIO, tokenizer: str, name: str) -> None:
     or with -, ids are read from stdin.
     """
     loaded = load_tokenizer(tokenizer)
-    ids = parse_ids(file.read(), name, file.name)
+    ids = parse_ids(file.read(), name, file_name(file))
     click.echo(loaded.decode_bytes(ids), nl=False)

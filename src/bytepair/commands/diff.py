@@ -10,11 +10,12 @@ import click
 from bytepair.commands import examples
 from bytepair.commands._texts import FILE, read_text
 from bytepair.commands._tokenizers import load_tokenizer
-from bytepair.inspection import pattern_name, quoted
+from bytepair.inspection import counted, pattern_name, quoted
 
 if TYPE_CHECKING:
-    from bytepair.diffing import Merge, MergeDifference, TextDifference
+    from bytepair.diffing import Merge, MergeDifference
     from bytepair.tokenizer import Tokenizer
+    from bytepair.word_cuts import TextDifference
 
 
 @click.command(
@@ -42,7 +43,7 @@ def diff(a: str, b: str, text: BinaryIO | None, number: int) -> None:
     a run of characters without ASCII white space; it is cut differently if the tokens inside of it
     have other edges. Special tokens are text.
     """
-    from bytepair.diffing import compare_merges, compare_on_text
+    from bytepair.diffing import compare_merges
 
     tokenizers = load_tokenizer(a), load_tokenizer(b)
     for line in _facts(*tokenizers):
@@ -50,6 +51,8 @@ def diff(a: str, b: str, text: BinaryIO | None, number: int) -> None:
     for line in _merges(compare_merges(*tokenizers), number):
         click.echo(line)
     if text is not None:
+        from bytepair.word_cuts import compare_on_text
+
         found = compare_on_text(*tokenizers, read_text(text), examples=number)
         for line in _text(found):
             click.echo(line)
@@ -65,22 +68,23 @@ def _facts(a: Tokenizer, b: Tokenizer) -> Iterator[str]:
 
 
 def _merges(found: MergeDifference, number: int) -> Iterator[str]:
-    yield f"{found.common:,} merges in common; the first {found.same:,} are the same in both"
+    common = counted(found.common, "merge")
+    yield f"{common} in common; the first {found.same:,} are the same in both"
     if any(found.first):
         first, second = map(_merge, found.first)
         yield f"rank {found.same:,}: A {first}, B {second}"
     for name, tokens in zip("AB", found.only, strict=True):
         if tokens:
-            yield f"{len(tokens):,} tokens only in {name}: {_some(tokens, number)}"
+            yield f"{counted(len(tokens), 'token')} only in {name}: {_some(tokens, number)}"
 
 
 def _text(found: TextDifference) -> Iterator[str]:
     yield ""
     for name, tokens in zip("AB", found.tokens, strict=True):
         ratio = f", {found.size / tokens:.4f} bytes/token" if tokens else ""
-        yield f"{name}  {tokens:,} tokens{ratio}"
+        yield f"{name}  {counted(tokens, 'token')}{ratio}"
     share = 100 * found.different / max(found.words, 1)
-    yield f"{found.different:,} of {found.words:,} words are cut differently ({share:.1f} %)"
+    yield f"{found.different:,} of {counted(found.words, 'word')} cut differently ({share:.1f} %)"
     width = len(f"{found.examples[0].times:,}") if found.examples else 0
     for example in found.examples:
         first, second = ("│".join(map(_bare, pieces)) for pieces in example.pieces)

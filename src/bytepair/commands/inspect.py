@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog=examples(
-        "bytepair inspect sherlock-512 | less",
+        "bytepair inspect sherlock-512 | head -20",
         "bytepair inspect sherlock-512 --longest 20",
         "bytepair inspect sherlock-512 --unused data/sample/tales.txt",
         "bytepair inspect sherlock-512 --token ' Holmes'",

@@ -23,7 +23,7 @@ DEFAULT = "gpt2"
         "bytepair train data/sample/tales.txt --vocab-size 512 -o bpe.json",
         "bytepair train *.txt --vocab-size 32768 --pattern o200k"
         " --special '<|endoftext|>' -o mine/bpe.json",
-        r"zcat corpus.gz | bytepair train - --vocab-size 1024 --regex '\w+|\W' -o bpe.json",
+        r"gzip -dc corpus.gz | bytepair train - --vocab-size 1024 --regex '\w+|\W' -o bpe.json",
     )
 )
 @click.argument("files", nargs=-1, required=True, type=FILES)

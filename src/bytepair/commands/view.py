@@ -9,7 +9,7 @@ from io import BufferedReader
 import click
 
 from bytepair.commands import examples
-from bytepair.commands._texts import FILE, allow_special_option, allowed
+from bytepair.commands._texts import FILE, allow_special_option, allowed, file_name
 from bytepair.commands._tokenizers import in_option, load_tokenizer
 
 
@@ -17,7 +17,7 @@ from bytepair.commands._tokenizers import in_option, load_tokenizer
     epilog=examples(
         "echo 'Holmes, extraordinary: 1234567' | bytepair view -t sherlock-512",
         "bytepair view -t sherlock-512 README.md",
-        "bytepair view -t sherlock-512 README.md --color always | less -R",
+        "bytepair view -t sherlock-512 README.md --color always | head -5",
     )
 )
 @click.argument("file", type=FILE, default="-")
@@ -46,7 +46,7 @@ def view(file: BufferedReader, tokenizer: str, allow_special: tuple[str, ...], c
     drawing = View(loaded.vocab, first_special=256 + len(loaded.merges), colour=colour)
     loaded.encode("", allowed_special=choice)  # before reading: are they known?
     specials = tuple(loaded.special_tokens) if choice == "all" else tuple(choice)
-    for piece in pieces(file, loaded.pattern, specials):
+    for piece in pieces(file, file_name(file), loaded.pattern, specials):
         ids = loaded.encode(piece, allowed_special=choice)
         click.echo(drawing.draw(ids), nl=False, color=colour)
     click.echo(drawing.finish(), nl=False)
