@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pipeline
 from bytepair import Pattern, Tokenizer
 from bytepair.errors import TextError
+from bytepair.kernel import library
 from bytepair.patterns import PRESETS
 from bytepair.piecewise import BLOCK, pieces
 from bytepair.viewing import BAR, View
@@ -133,7 +134,8 @@ def test_pieces_have_the_ids_of_the_text(pattern, text, block, allowed):
 def test_a_large_text_comes_in_many_pieces_and_a_wrong_byte_has_its_offset():
     data = b"low lower lowest " * 50_000
     found = list(pieces(io.BytesIO(data), "text", Pattern.named("gpt2")))
-    assert len(data) / BLOCK < len(found) < len(data) / BLOCK + 2
+    blocks = 1 if library() is None else len(data) // BLOCK + 1
+    assert blocks <= len(found) <= blocks + 1
     for offset in (0, 100_000, len(data)):
         wrong = data[:offset] + b"\xff" + data[offset:]
         with pytest.raises(TextError, match=f"text: not UTF-8: byte 0xff at byte offset {offset} "):

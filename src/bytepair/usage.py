@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bytepair.encoding import make_encoder
 from bytepair.kernel.encode import SLACK
+from bytepair.packed import PackedCounts
 from bytepair.patterns import Pattern
 
 
@@ -23,12 +22,12 @@ def count_ids(merges: Sequence[tuple[int, int]], counts: Mapping[bytes, int]) ->
         merges: pairs of ids in rank order.
         counts: from each chunk's bytes to how often it occurs.
     """
-    chunks = list(counts)
-    text, ends = b"".join(chunks), array("Q", accumulate(map(len, chunks)))
+    packed = PackedCounts.of(counts)
+    text = bytes(packed.chunks)
     ids = np.empty(len(text) + SLACK, np.uint32)
     uncut = make_encoder(merges, Pattern(None))  # a chunk is not cut again
-    id_ends = np.array([0, *uncut.encode_into(text, ends, ids, threads=1)], np.int64)
-    weights = np.fromiter(counts.values(), np.int64, len(chunks))
+    id_ends = np.array([0, *uncut.encode_into(text, packed.ends, ids, threads=1)], np.int64)
+    weights = np.array(packed.numbers, np.int64)
     used = np.zeros(256 + len(merges), np.int64)
     # Not bincount, whose weights are floats.
     np.add.at(used, ids[: id_ends[-1]], np.repeat(weights, np.diff(id_ends)))
