@@ -104,8 +104,8 @@ def table(tokenizer: Tokenizer, ids: Iterable[int]) -> Iterator[str]:
     r"""Of each id a line: how many bytes its token has, the token, its two parts, the bytes in hex.
 
     >>> print("\n".join(table(Tokenizer([(110, 195), (256, 169)]), [110, 257])))
-     id  bytes  token  made of                  in hex
-    110      1  "n"    a byte                   6e
+     id  bytes  token  made of                   in hex
+    110      1  "n"    a byte                    6e
     257      3  "né"   256 "n\xc3" + 169 "\xa9"  6e c3 a9
     """
     vocab = tokenizer.vocab
