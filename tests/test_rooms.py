@@ -17,9 +17,10 @@ MODULES = {
 STANDARD_LIBRARY_ONLY = (
     "errors", "files", "unicode16", "freezing", "patterns", "chunks", "counts", "training",
     "merging", "bpe_file", "special_tokens", "packed", "scanning", "counting", "kernel.scan", "kernel.threads",
-    "kernel.count", "kernel.train", "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
+    "kernel.count", "kernel.train", "kernel.encode", "encoding", "streaming", "decoding", "offsets",
+    "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
-TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "id_arrays", "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
+TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "id_arrays", "usage", "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
     "errors", "files", "layout",
 }  # fmt: skip
 
