@@ -19,7 +19,7 @@ STANDARD_LIBRARY_ONLY = (
     "merging", "bpe_file", "scanning", "kernel.count", "kernel.train",
     "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
-TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
+TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "tokens", "arrays", "ngram", "baseline", "comparison", "intrinsic", "metrics"} - {
     "errors", "files", "layout",
 }  # fmt: skip
 
