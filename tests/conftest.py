@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import headless
 import pipeline
 
 # No time limits, since a busy machine is no defect; 100 examples where a test says no number.
@@ -32,6 +33,17 @@ def corpus_cache():
         pytest.skip(reason)
 
     return find
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium; without one, skip or fail."""
+    with headless.chromium() as found:
+        if isinstance(found, str):
+            if os.environ.get("BYTEPAIR_REQUIRE_BROWSER") == "1":
+                pytest.fail(found)
+            pytest.skip(found)
+        yield found
 
 
 @pytest.fixture(scope="session")
