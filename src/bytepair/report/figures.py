@@ -65,7 +65,7 @@ def sizes(facts: Facts) -> tuple[str, dict[str, Any]]:
     data = {
         "ids": ids,
         "x": [x(size) for size in ids],
-        "curves": {c.split: [round(c.bytes_per_token[step], 4) for step in steps] for c in curves},
+        "curves": {c.split: [round(c.bytes_per_token[step], 6) for step in steps] for c in curves},
     }
     return plot + slider + paragraphs(*_what_sizes_say(facts, curves)), data
 

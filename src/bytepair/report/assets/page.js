@@ -91,9 +91,13 @@
     show(Math.max(0, Math.min(options.length - 1, place)));
     options[current].scrollIntoView({ block: "nearest" });
   }
-  for (const event of ["pointerover", "click"])
-    text.addEventListener(event, ({ target }) => {
-      const option = target.closest("[role=option]");
+  let pointer = "";
+  for (const kindOfEvent of ["pointermove", "click"])
+    text.addEventListener(kindOfEvent, (event) => {
+      const place = `${event.screenX} ${event.screenY}`;
+      if (kindOfEvent === "pointermove" && place === pointer) return; // the page moved under it
+      pointer = place;
+      const option = event.target.closest("[role=option]");
       if (option) show(Number(option.id.slice(1)));
     });
   text.addEventListener("focus", () => current < 0 && show(0));
