@@ -22,6 +22,7 @@ from bytepair.errors import ArtifactError
 from bytepair.intrinsic import intrinsic
 from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams, load_tokenizer, names
+from bytepair.patterns import PRESETS, Pattern
 from bytepair.report.experiments import Curve, Texts, larger_vocabulary, leakage, own_curve
 from bytepair.tokenizer import Tokenizer
 from bytepair.tokens import open_tokens
@@ -105,6 +106,11 @@ class Facts:
         return self.split("val") or self.splits[-1]
 
     @property
+    def shown_bytes(self) -> int:
+        """The bytes of all splits that may be shown, on which leakage is tried."""
+        return sum(split.size for split in self.splits)
+
+    @property
     def trained_on(self) -> SplitFacts | None:
         """The train split, which is unknown for a tokenizer without a pipeline."""
         return self.split("train")
@@ -137,7 +143,7 @@ def of_pipeline(root: Path, name: str) -> Facts:
     return Facts(
         name=name,
         tokenizer=tokenizer,
-        pattern=_pattern_name(params),
+        pattern=_pattern_name(tokenizer.pattern),
         splits=splits,
         curves=tuple(Curve.of(split, sizes[split], lengths) for split, lengths in curves.items()),
         corpus=params.corpus,
@@ -153,12 +159,12 @@ def of_text(path: Path, text: str, name: str) -> Facts:
     tokenizer = Tokenizer.load(path)
     ids = tokenizer.encode_array(text)
     size = len(text.encode())
-    split = _facts("text", size, ids, [("the text", ids)], tokenizer)
+    split = _facts("text", size, ids, [("", ids)], tokenizer)
     curves = own_curve(tokenizer, {"text": split.counts})
     return Facts(
         name=name,
         tokenizer=tokenizer,
-        pattern="none" if tokenizer.pattern.regex is None else "its own",
+        pattern=_pattern_name(tokenizer.pattern),
         splits=(split,),
         curves=tuple(Curve.of("text", size, lengths) for lengths in curves.values()),
     )
@@ -226,15 +232,19 @@ def _rivals(root: Path, params: TokenizerParams, cost: Costs | None) -> Iterator
         paths = TokenizerPaths(root, name)
         if other.corpus != params.corpus or not paths.metrics.is_file():
             continue
+        cut = other.chunks.pattern
         theirs = _costs(paths) if cost is not None and name != params.name else None
         yield Rival(
             name=name,
-            pattern=_pattern_name(other),
+            pattern="none" if cut is None else cut.name or "its own",
             figures=files.read_json(paths.metrics),
             difference=None if theirs is None or cost is None else compare(theirs, cost),
         )
 
 
-def _pattern_name(params: TokenizerParams) -> str:
-    pattern = params.chunks.pattern
-    return "none" if pattern is None else pattern.name or "its own"
+def _pattern_name(pattern: Pattern) -> str:
+    """The preset's name, `none`, or `its own`."""
+    if pattern.regex is None:
+        return "none"
+    names_ = (name for name, preset in PRESETS.items() if preset.regex == pattern.regex)
+    return next(names_, "its own")

@@ -60,7 +60,7 @@ def render(facts: Facts) -> bytes:
 def _sections(facts: Facts) -> tuple[Sequence[Section], dict[str, Any]]:
     sizes, data = figures.sizes(facts)
     return (
-        Section("figures", "Figures", sections.at_a_glance(facts) + sections.identity(facts)),
+        Section("figures", "Figures", sections.at_a_glance(facts)),
         Section("reading", "A page in tokens", sections.page_of_text(facts)),
         Section("building", "How a word is built", _resource("building.html")),
         Section("sizes", "How many ids?", sizes),
@@ -72,6 +72,7 @@ def _sections(facts: Facts) -> tuple[Sequence[Section], dict[str, Any]]:
         Section("documents", "Document by document", evaluation.documents(facts)),
         Section("comparison", "Other tokenizers", evaluation.comparison(facts)),
         Section("tokens", "Every token", _resource("tokens.html")),
+        Section("identity", "What it is, to the byte", sections.identity(facts)),
         Section("definitions", "What is measured", _resource("definitions.html")),
     ), {"sizes": data, "word": sections.default_word(facts)}
 

@@ -122,7 +122,8 @@ def page_of_text(facts: Facts) -> str:
         f"{_name(vocabulary[token])}>{_readable(vocabulary[token])}</span>"
         for place, token in enumerate(shown)
     )
-    where = f"{split.name}, {split.documents[0].name}" if split.documents else split.name
+    document = split.documents[0].name if split.documents else ""
+    where = f"{split.name}, {document}" if document else f"the {split.name}"
     fresh = ", which training has not seen" if split.name in ("val", "test") else ""
     return paragraphs(
         f"The beginning of {escape(where)}{fresh}: {number(size)} bytes in {number(len(shown))} "
@@ -273,11 +274,12 @@ def _steps(facts: Facts) -> str:
         return ""
     steps.sort(key=lambda step: (-step[1], step[0]))
     shown = "; ".join(
-        f"{chip(vocabulary[token], token)} is made {number(made)} times and left "
+        f"{chip(vocabulary[token], token)} made {number(made)} times, left "
         f"{number(counts[token])} times"
         for token, made in steps[:4]
     )
     return (
-        f"{counted(len(steps), 'merge')} are little more than a step on the way: of what they make "
-        f"in {split.name}, at least 95\N{NO-BREAK SPACE}% goes into longer tokens. {shown}."
+        f"{counted(len(steps), 'merge')} of {number(len(uses))} serve as a step on the way: of "
+        f"what they make in {split.name}, at least 95\N{NO-BREAK SPACE}% goes into longer tokens. "
+        f"{shown}."
     )

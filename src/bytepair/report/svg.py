@@ -88,7 +88,7 @@ def rule(value: float, x: Scale, label: str) -> str:
     side, shift = ("end", -5) if at > (LEFT + RIGHT) / 2 else ("start", 5)
     return (
         f'<line class="rule" x1="{at:g}" y1="{TOP}" x2="{at:g}" y2="{BOTTOM}"/>'
-        f'<text class="mark" x="{at + shift:g}" y="{TOP + 10}" text-anchor="{side}">'
+        f'<text class="mark" x="{at + shift:g}" y="{BOTTOM - 8}" text-anchor="{side}">'
         f"{escape(label)}</text>"
     )
 
@@ -159,6 +159,8 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 def _short(value: float) -> str:
     """A tick's label: `1,024`, `0.5`, `10k`."""
+    if value >= 10_000 and value % 1024 == 0:
+        return f"{value / 1024:,.0f}k"  # powers of two, as people call them
     if value >= 10_000:
         thousands = value / 1000
         return f"{thousands:,.0f}k" if thousands < 1000 else f"{thousands / 1000:g}M"
