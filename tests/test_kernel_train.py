@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bytepair import ChunkCounts, kernel, reference
-from bytepair.kernel.count import PackedCounts
 from bytepair.kernel.train import train as train_in_kernel
+from bytepair.packed import PackedCounts
 from bytepair.training import Training, train, train_in_python
 from test_training import chunk_counts
 

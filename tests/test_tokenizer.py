@@ -76,7 +76,8 @@ def test_public_methods():
     assert public == {
         "train", "from_counts", "trace_from_counts", "load", "save", "sha256", "vocab_size",
         "vocab", "merges", "special_tokens", "pattern", "train_sha256", "encode", "encode_batch",
-        "encode_array", "decode_bytes", "decode", "stream_decoder",
+        "encode_array", "encode_batch_array", "train_files", "decode_bytes", "decode",
+        "stream_decoder",
     }  # fmt: skip
 
 

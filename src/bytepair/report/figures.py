@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,36 +27,7 @@ def sizes(facts: Facts) -> tuple[str, dict[str, Any]]:
     last = len(curves[0].bytes_per_token) - 1
     steps = sorted({*svg.sample(last, POINTS, keep=(merges,)), *range(0, last, max(1, last // 48))})
     ids = [256 + specials + step for step in steps]
-    low = min(curve.bytes_per_token[0] for curve in curves)
-    high = max(max(curve.bytes_per_token) for curve in curves)
     x = svg.horizontal(256, max(ids[-1], 512), logarithmic=True)
-    y = svg.vertical(min(1.0, low), 1.04 * high)
-    marks = [
-        svg.rule(facts.tokenizer.vocab_size, x, f"{number(facts.tokenizer.vocab_size)} chosen")
-    ]
-    upper = max(curves, key=lambda curve: curve.bytes_per_token[-1])
-    ends = sorted(y(curve.bytes_per_token[-1]) for curve in curves)
-    room = max(0.0, svg.LINE - (ends[-1] - ends[0]))
-    for curve in curves:
-        values = [curve.bytes_per_token[step] for step in steps]
-        marks.append(svg.line(zip(ids, values, strict=True), x, y, curve.split))
-        marks.append(
-            svg.dot((ids[steps.index(merges)], curve.bytes_per_token[merges]), x, y, curve.split)
-        )
-        at = (ids[-1], values[-1])
-        marks.append(svg.tag(at, x, y, curve.split, shift=0 if curve is upper else room))
-    marks.append('<line class="cursor" x1="0" y1="14" x2="0" y2="244" visibility="hidden"/>')
-    plot = svg.plot(
-        "sizes-plot",
-        f"Bytes per token against vocabulary size, from {number(ids[0])} to {number(ids[-1])} ids; "
-        + listed([f"{c.split} {number(c.bytes_per_token[merges], 2)}" for c in curves])
-        + f" at the {number(facts.tokenizer.vocab_size)} chosen",
-        x,
-        y,
-        marks,
-        x_label="ids in the vocabulary",
-        y_label="bytes per token",
-    )
     slider = (
         '<p class="slider"><label for="size">Try another size</label>'
         f'<input id="size" type="range" min="0" max="{len(steps) - 1}" '
@@ -67,7 +38,40 @@ def sizes(facts: Facts) -> tuple[str, dict[str, Any]]:
         "x": [x(size) for size in ids],
         "curves": {c.split: [round(c.bytes_per_token[step], 6) for step in steps] for c in curves},
     }
+    plot = _sizes_plot(curves, steps, ids, x, chosen=facts.tokenizer.vocab_size)
     return plot + slider + paragraphs(*_what_sizes_say(facts, curves)), data
+
+
+def _sizes_plot(
+    curves: Sequence[Curve], steps: Sequence[int], ids: Sequence[int], x: svg.Scale, *, chosen: int
+) -> str:
+    merges = steps[ids.index(chosen)]
+    lowest = min(curve.bytes_per_token[0] for curve in curves)
+    y = svg.vertical(min(1.0, lowest), 1.04 * max(max(c.bytes_per_token) for c in curves))
+    marks = [svg.rule(chosen, x, f"{number(chosen)} chosen")]
+    upper = max(curves, key=lambda curve: curve.bytes_per_token[-1])
+    ends = sorted(y(curve.bytes_per_token[-1]) for curve in curves)
+    room = max(0.0, svg.LINE - (ends[-1] - ends[0]))
+    for curve in curves:
+        points = [
+            (size, curve.bytes_per_token[step]) for size, step in zip(ids, steps, strict=True)
+        ]
+        shift = 0 if curve is upper else room
+        marks.append(svg.line(points, x, y, curve.split))
+        marks.append(svg.dot((chosen, curve.bytes_per_token[merges]), x, y, curve.split))
+        marks.append(svg.tag(points[-1], x, y, curve.split, shift=shift))
+    marks.append(svg.cursor())
+    return svg.plot(
+        "sizes-plot",
+        f"Bytes per token against vocabulary size, from {number(ids[0])} to {number(ids[-1])} ids; "
+        + listed([f"{c.split} {number(c.bytes_per_token[merges], 2)}" for c in curves])
+        + f" at the {number(chosen)} chosen",
+        x,
+        y,
+        marks,
+        x_label="ids in the vocabulary",
+        y_label="bytes per token",
+    )
 
 
 def _what_sizes_say(facts: Facts, curves: Sequence[Curve]) -> list[str]:
@@ -116,57 +120,57 @@ def lengths(facts: Facts) -> str:
     learned = 256 + len(facts.tokenizer.merges)
     sizes_ = np.array([len(token) for token in facts.tokenizer.vocab[:learned]])
     counts = split.counts[:learned]
-    longest = min(int(sizes_.max()), LONGEST_BAR)
-    at = np.minimum(sizes_, longest)
-    shares = [
-        np.bincount(at, weights, minlength=longest + 1)[1:] / max(weights.sum(), 1)
-        for weights in (np.ones(learned), counts)
-    ]
-    top = 100 * max(float(share.max()) for share in shares)
-    x, y = svg.horizontal(0, longest), svg.vertical(0, 1.05 * top)
-    room = (svg.RIGHT - svg.LEFT) / longest
-    ticks = [
-        (round(svg.LEFT + (size - 0.5) * room, 1), str(size))
-        for size in range(1, longest + 1)
-        if longest <= 10 or (longest - size) % 2 == 0
-    ]
-    if longest < int(sizes_.max()):
-        ticks[-1] = (ticks[-1][0], f"{longest}+")
-    drawn = [
-        svg.bars((100 * share).tolist(), x, y, name, place=place, places=2)
-        for place, (share, name) in enumerate(zip(shares, ("vocab", split.name), strict=True))
-    ]
-    mean, used = float(sizes_.mean()), float(counts @ sizes_ / max(int(counts.sum()), 1))
-    plot = svg.plot(
-        "lengths-plot",
-        f"Length of tokens: the share of the vocabulary, and of the tokens of {split.name}, that "
-        f"have 1 to {longest} bytes",
-        x,
-        y,
-        drawn,
-        x_label="bytes in a token",
-        y_label="% of tokens",
-        x_ticks=ticks,
-    )
+    total = max(int(counts.sum()), 1)
+    mean, used = float(sizes_.mean()), float(counts @ sizes_ / total)
     key = (
         '<p class="key"><span class="vocab">in the vocabulary</span> '
         f'<span class="{split.name}">in the text of {split.name}</span></p>'
     )
-    raw, needed = 256 / learned, int(counts[:256].sum()) / max(int(counts.sum()), 1)
+    said = "the text leans on the longer ones."
+    if used < mean:
+        said = "short ones are used most, so long tokens shorten a text less than they promise."
+    plot = _lengths_plot(sizes_, {"vocab": np.ones(learned), split.name: counts})
     return (
         plot
         + key
         + paragraphs(
             f"The tokens of the vocabulary have {number(mean, 2)} bytes on average, those of "
-            f"running text {number(used, 2)}: "
-            + (
-                "short ones are used most, so long tokens shorten a text less than they promise."
-                if used < mean
-                else "the text leans on the longer ones."
-            )
-            + f" The 256 raw bytes are {percent(raw)} of the vocabulary and {percent(needed)} of "
-            "the tokens in the text."
+            f"running text {number(used, 2)}: {said} The 256 raw bytes are "
+            f"{percent(256 / learned)} of the vocabulary and {percent(int(counts[:256].sum()) / total)} of the tokens in "
+            "the text."
         )
+    )
+
+
+def _lengths_plot(lengths_: Int64s, weights: Mapping[str, NDArray[Any]]) -> str:
+    """Bars of the share of tokens of each length, beside each other for each kind of weight."""
+    longest = min(int(lengths_.max()), LONGEST_BAR)
+    at = np.minimum(lengths_, longest)
+    shares = {
+        name: 100 * np.bincount(at, weight, minlength=longest + 1)[1:] / max(weight.sum(), 1)
+        for name, weight in weights.items()
+    }
+    top = max(float(share.max()) for share in shares.values())
+    x, y = svg.horizontal(0, longest), svg.vertical(0, 1.05 * top)
+    ticks = [
+        (x(size - 0.5), str(size))
+        for size in range(1, longest + 1)
+        if longest <= 10 or (longest - size) % 2 == 0
+    ]
+    if longest < int(lengths_.max()):
+        ticks[-1] = (ticks[-1][0], f"{longest}+")
+    return svg.plot(
+        "lengths-plot",
+        f"Length of tokens: the share that has 1 to {longest} bytes, of {listed(list(shares))}",
+        x,
+        y,
+        [
+            svg.bars(share.tolist(), x, y, name, place=place, places=len(shares))
+            for place, (name, share) in enumerate(shares.items())
+        ],
+        x_label="bytes in a token",
+        y_label="% of tokens",
+        x_ticks=ticks,
     )
 
 

@@ -99,6 +99,11 @@ def tag(point: Point, x: Scale, y: Scale, name: str, *, shift: float = 0) -> str
     return f'<text class="tag {name}" x="{at:g}" y="{height:g}">{name}</text>'
 
 
+def cursor() -> str:
+    """An upright line that page.js moves along x; hidden until it does."""
+    return f'<line class="cursor" y1="{TOP}" y2="{BOTTOM}" visibility="hidden"/>'
+
+
 def plot(
     key: str,
     title: str,
