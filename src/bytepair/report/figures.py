@@ -136,8 +136,8 @@ def lengths(facts: Facts) -> str:
         + paragraphs(
             f"The tokens of the vocabulary have {number(mean, 2)} bytes on average, those of "
             f"running text {number(used, 2)}: {said} The 256 raw bytes are "
-            f"{percent(256 / learned)} of the vocabulary and {percent(int(counts[:256].sum()) / total)} of the tokens in "
-            "the text."
+            f"{percent(256 / learned)} of the vocabulary and "
+            f"{percent(int(counts[:256].sum()) / total)} of the tokens in the text."
         )
     )
 
