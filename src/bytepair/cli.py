@@ -29,6 +29,7 @@ COMMANDS = {
     "sweep": "Try vocabulary sizes and patterns on one text.",
     "check": "Say whether dvc.lock belongs to this code and these parameters.",
     "verify": "Read every file of the pipeline and hold it against what its stage makes.",
+    "report": "Write one self-contained HTML file about a tokenizer.",
 }
 
 
