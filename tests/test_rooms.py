@@ -19,7 +19,7 @@ STANDARD_LIBRARY_ONLY = (
     "merging", "bpe_file", "special_tokens", "scanning", "counting", "kernel.scan", "kernel.threads",
     "kernel.count", "kernel.train", "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
-TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "id_arrays", "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
+TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "id_arrays", "tokens", "token_exports", "windows", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
     "errors", "files", "layout",
 }  # fmt: skip
 

@@ -22,6 +22,7 @@ from bytepair.errors import BytepairError
 COMMANDS = {
     "check": "Say whether dvc.lock belongs to this code and these parameters.",
     "verify": "Read every file of the pipeline and hold it against what its stage makes.",
+    "tokens": "Hand the token arrays of a split to another trainer.",
 }
 
 
