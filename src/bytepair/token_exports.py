@@ -120,6 +120,8 @@ def export_tokens(
         if index is not None:
             bodies[1].write(index)
             written.append({"sha256": files.sha256(index), "bytes": len(index)})
+        for body in bodies:
+            body.flush()  # a full disk shows here, while all that was there still is
         paths[-1].unlink(missing_ok=True)
     record["files"] = {path.name: one for path, one in zip(paths[:-1], written, strict=True)}
     files.write_record(paths[-1], record)
