@@ -16,7 +16,7 @@ MODULES = {
 }
 STANDARD_LIBRARY_ONLY = (
     "errors", "files", "unicode16", "freezing", "patterns", "chunks", "counts", "training",
-    "merging", "bpe_file", "special_tokens", "scanning", "counting", "kernel.scan", "kernel.threads",
+    "merging", "bpe_file", "special_tokens", "packed", "scanning", "counting", "kernel.scan", "kernel.threads",
     "kernel.count", "kernel.train", "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
 TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "id_arrays", "tokens", "token_exports", "windows", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
@@ -100,12 +100,13 @@ def test_importing_the_package_imports_no_module_of_it():
 
 KERNEL = "src/bytepair/kernel/"
 KERNEL_SOURCES = {
-    f"{KERNEL}{module}.py": {f"{KERNEL}{name}" for name in ("build.py", "bytepair.h", *names)}
+    f"src/bytepair/{module}.py": {f"{KERNEL}{name}" for name in ("build.py", "bytepair.h", *names)}
     for module, names in {
-        "scan": ("keys.h", "rules.c", "scan.c", "scan.h", "utf8.c", "vector.h"),
-        "count": ("count.c", "keys.h", "scan.h"),
-        "encode": ("encode.c", "keys.h", "merge.c", "merge.h", "scan.h"),
-        "train": ("memory.h", "train.c", "train_pairs.h", "train_text.h"),
+        "packed": ("sort.c",),
+        "kernel/scan": ("keys.h", "rules.c", "scan.c", "scan.h", "utf8.c", "vector.h"),
+        "kernel/count": ("count.c", "keys.h", "scan.h"),
+        "kernel/encode": ("encode.c", "keys.h", "merge.c", "merge.h", "scan.h"),
+        "kernel/train": ("memory.h", "train.c", "train_pairs.h", "train_text.h"),
     }.items()
 }
 

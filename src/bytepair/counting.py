@@ -15,8 +15,9 @@ from itertools import accumulate
 from threading import Lock
 from typing import BinaryIO
 
-from bytepair.kernel.count import Counter, PackedCounts
+from bytepair.kernel.count import Counter
 from bytepair.kernel.scan import Scanner, is_utf8
+from bytepair.packed import PackedCounts
 
 BLOCK = 1 << 20  # bytes that a thread takes at a time
 

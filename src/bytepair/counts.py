@@ -26,6 +26,7 @@ from bytepair.files import (
     write_record,
 )
 from bytepair.kernel.threads import as_threads
+from bytepair.packed import PackedCounts
 from bytepair.patterns import Pattern
 from bytepair.scanning import kernel_scanner
 from bytepair.special_tokens import check_special_tokens, compile_special_tokens
@@ -122,7 +123,8 @@ class ChunkCounts:
     @property
     def total(self) -> int:
         """The number of chunks in the text."""
-        return sum(self.counts.values())
+        counts = self.counts
+        return sum(counts.numbers if isinstance(counts, PackedCounts) else counts.values())
 
     def save(self, folder: StrPath) -> None:
         """Write the counts, sorted by chunk bytes, with a hash of each file in index.json.
@@ -131,20 +133,15 @@ class ChunkCounts:
         `counts.bin`, both unsigned 64-bit little-endian.
         """
         folder = Path(folder)
-        chunks = sorted(self.counts)
-        ends = array("Q")
-        end = 0
-        for chunk in chunks:
-            end += len(chunk)
-            ends.append(end)
+        packed = PackedCounts.of(self.counts).in_order()
         files = {
-            "chunks.bin": b"".join(chunks),
-            "ends.bin": _little_endian(ends),
-            "counts.bin": _little_endian(array("Q", map(self.counts.__getitem__, chunks))),
+            "chunks.bin": packed.chunks,
+            "ends.bin": _little_endian(packed.ends),
+            "counts.bin": _little_endian(packed.numbers),
         }
         for name, data in files.items():
             write_bytes(folder / name, data)
-        write_record(folder / "index.json", {**self._header(), **_sizes(chunks, self.total, files)})
+        write_record(folder / "index.json", {**self._header(), **_sizes(packed, files)})
 
     @classmethod
     def load(cls, folder: StrPath) -> ChunkCounts:
@@ -163,22 +160,15 @@ class ChunkCounts:
                 read_verified(folder / name, hashes[name])
                 for name in ("chunks.bin", "ends.bin", "counts.bin")
             )
-            chunks = list(_slices(data, _from_little_endian(ends)))
-            counts = dict(zip(chunks, _from_little_endian(numbers), strict=True))
+            counts = PackedCounts(data, _from_little_endian(ends), _from_little_endian(numbers))
             found = cls(counts, pattern, special_tokens, index["train_sha256"])
-            expected = {
-                **found._header(),
-                **_sizes(
-                    chunks,
-                    found.total,
-                    {"chunks.bin": data, "ends.bin": ends, "counts.bin": numbers},
-                ),
-            }
+            files = {"chunks.bin": data, "ends.bin": ends, "counts.bin": numbers}
+            expected = {**found._header(), **_sizes(counts, files)}
         except ArtifactError:
             raise
         except (KeyError, TypeError, ValueError, BytepairError) as error:
             raise ArtifactError(f"{folder / 'index.json'}: damaged: {error!r}. {_REMEDY}") from None
-        if index != expected or 0 in counts.values() or sorted(counts) != chunks or b"" in counts:
+        if index != expected or not counts.is_in_order():
             wrong = [key for key in expected if index.get(key) != expected[key]] or ["chunks"]
             raise ArtifactError(f"{folder / 'index.json'}: {wrong[0]} does not fit. {_REMEDY}")
         return found
@@ -240,27 +230,17 @@ def _count(
 _REMEDY = "Delete the folder and run `dvc repro`."
 
 
-def _sizes(chunks: Sequence[bytes], total: int, files: Mapping[str, bytes]) -> dict[str, Any]:
+def _sizes(counts: PackedCounts, files: Mapping[str, bytes | bytearray]) -> dict[str, Any]:
     return {
-        "distinct": len(chunks),
-        "total": total,
+        "distinct": len(counts),
+        "total": sum(counts.numbers),
         "files": {name: sha256(data) for name, data in files.items()},
     }
 
 
-def _slices(data: bytes, ends: Iterable[int]) -> Iterator[bytes]:
-    start = 0
-    for end in ends:
-        if not start < end <= len(data):
-            raise ValueError(f"chunk end {end} after {start} in {len(data)} bytes")
-        yield data[start:end]
-        start = end
-    if start != len(data):
-        raise ValueError(f"{len(data) - start} bytes after the last chunk")
-
-
 def _little_endian(numbers: array[int]) -> bytes:
     if sys.byteorder == "big":
+        numbers = numbers[:]
         numbers.byteswap()
     return numbers.tobytes()
 

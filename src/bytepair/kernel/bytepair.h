@@ -75,9 +75,17 @@ bp_status bp_counter_merge(bp_counter *into, const bp_counter *from);
 /* How many distinct chunks there are, and how many bytes they have together. */
 void bp_counter_size(const bp_counter *counter, size_t *distinct, size_t *bytes);
 
-/* Writes the chunks, in no particular order, as bp_train takes them, and empties the counter as it
-   goes. */
+/* Writes the chunks, in no particular order, as bp_train takes them. */
 void bp_counter_take(bp_counter *counter, uint8_t *chunks, uint64_t *ends, uint64_t *counts);
+
+/* The same chunks in the order of their bytes; the sorted arrays are as long as the given ones. */
+bp_status bp_counts_sort(const uint8_t *chunks, const uint64_t *ends, const uint64_t *counts,
+                         size_t distinct, uint8_t *sorted_chunks, uint64_t *sorted_ends,
+                         uint64_t *sorted_counts);
+
+/* Whether `size` bytes are that many chunks, none empty, each after the one before, and no count 0. */
+int bp_counts_are_sorted(const uint8_t *chunks, size_t size, const uint64_t *ends,
+                         const uint64_t *counts, size_t distinct);
 
 /* Training.
 

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 1024 /* a scan may find 63 more: the rest of a window */
+#define BATCH (BP_TINY ? 8 : 1024) /* a scan may find 63 more: the rest of a window */
 #define BATCH_ROOM (BATCH + 64)
-#define SCAN_BUFFER (256u << 10) /* stays in the second-level cache */
-#define FIRST_SLOTS 4096u
+#define SCAN_BUFFER (BP_TINY ? 160u : 256u << 10) /* stays in the second-level cache */
+#define FIRST_SLOTS (BP_TINY ? 8u : 4096u)
 
 typedef struct {
     uint64_t key, count;

@@ -3,40 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bytepair.kernel import check, library
 from bytepair.kernel.scan import Scanner
-
-
-class PackedCounts(Mapping[bytes, int]):
-    """Chunk counts as the kernel gives them; a mapping like any other to all else.
-
-    Attributes:
-        chunks: the distinct chunks' bytes, one after the other.
-        ends: where each ends, unsigned 64 bits.
-        numbers: how often each occurs, unsigned 64 bits.
-    """
-
-    def __init__(self, chunks: bytearray, ends: array[int], numbers: array[int]) -> None:
-        self.chunks, self.ends, self.numbers = chunks, ends, numbers
-        self._index: dict[bytes, int] | None = None
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __iter__(self) -> Iterator[bytes]:
-        chunks = bytes(self.chunks)
-        start = 0
-        for end in self.ends:
-            yield chunks[start:end]
-            start = end
-
-    def __getitem__(self, chunk: bytes) -> int:
-        if self._index is None:
-            self._index = dict(zip(self, self.numbers, strict=True))
-        return self._index[chunk]
+from bytepair.packed import PackedCounts
 
 
 class Counter:

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 512
+#define BATCH (BP_TINY ? 8 : 512)
 #define BATCH_ROOM (BATCH + 64)
-#define FIRST_SLOTS (1u << 12)
-#define MOST_SLOTS (1u << 20)      /* 32 MB; five of eight are used at most */
-#define MOST_LONG_SLOTS (1u << 19)
-#define MOST_ARENA (64u << 20)     /* bytes of text and of ids */
+#define FIRST_SLOTS (BP_TINY ? 16u : 1u << 12)
+#define MOST_SLOTS (BP_TINY ? 64u : 1u << 20) /* 32 MB; five of eight are used at most */
+#define MOST_LONG_SLOTS (BP_TINY ? 8u : 1u << 19)
+#define MOST_ARENA (BP_TINY ? 4096u : 64u << 20) /* bytes of text and of ids */
 #define LONGEST_REMEMBERED 256u
 #define IN_ARENA UINT16_MAX
 #define SLOT_IDS 7

@@ -113,7 +113,7 @@ const uint8_t *bp_scan(const bp_scanner *scanner, const uint8_t *base, const uin
 #endif
         /* One chunk by the rule; then on, as long as there are characters beyond ASCII. */
         do {
-            const uint8_t *stop = scanner->rule(scanner, at, end);
+            const uint8_t *stop = scanner->rule(scanner, at, end, last);
             if (!last && end - stop < BP_LOOKAHEAD) {
                 goto done;
             }
@@ -138,13 +138,13 @@ static const uint8_t *character_before(const uint8_t *text, const uint8_t *at) {
 
 /* No pattern has an alternative in which white space follows a letter or a digit. */
 size_t bp_safe_cut(const bp_scanner *scanner, const uint8_t *text, size_t size) {
-    for (const uint8_t *at = text + size; --at > text;) {
-        if (*at == ' ' || *at == '\n') {
+    for (size_t cut = size; cut-- > 1;) {
+        if (text[cut] == ' ' || text[cut] == '\n') {
             size_t width;
-            const uint8_t *before = character_before(text, at);
+            const uint8_t *at = text + cut, *before = character_before(text, at);
             int klass = bp_class_at(scanner, before, at, &width);
             if (klass != BP_OTHER && klass != BP_MARK && !bp_is_space(klass)) {
-                return (size_t)(at - text);
+                return cut;
             }
         }
     }
@@ -152,6 +152,11 @@ size_t bp_safe_cut(const bp_scanner *scanner, const uint8_t *text, size_t size) 
 }
 
 /* ---- a scanner ------------------------------------------------------------------------------ */
+
+/* The rules take any class that they do not know for white space. */
+static int knows_class(bp_pattern pattern, uint32_t klass) {
+    return klass <= BP_LINE && (pattern == BP_O200K || klass < BP_UPPER || klass > BP_MARK);
+}
 
 static bp_status classes_init(bp_scanner *scanner, const bp_range *ranges, size_t count) {
     uint8_t *flat = calloc(0x110000, 1);
@@ -165,7 +170,8 @@ static bp_status classes_init(bp_scanner *scanner, const bp_range *ranges, size_
     bp_status status = BP_OK;
     for (size_t i = 0; i < count && status == BP_OK; i++) {
         const bp_range *range = &ranges[i];
-        if (range->first > range->last || range->last > 0x10FFFF || range->klass > BP_LINE) {
+        if (range->first > range->last || range->last > 0x10FFFF ||
+            !knows_class(scanner->pattern, range->klass)) {
             status = BP_BAD_INPUT;
         } else {
             memset(flat + range->first, (int)range->klass, range->last - range->first + 1);
