@@ -6,7 +6,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,10 +19,13 @@ from hypothesis import strategies as st
 from bytepair import files, tokens
 from bytepair.arrays import npy_header
 from bytepair.cli import main
+from bytepair.commands.tokens import FORMATS, SEPARATORS
 from bytepair.errors import ArtifactError, TokenError
 from bytepair.token_exports import (
     INT32_MAX,
     LAYOUTS,
+    Format,
+    Separator,
     document_lengths,
     export_tokens,
     llmc_header,
@@ -29,7 +34,6 @@ from bytepair.token_exports import (
 
 A, B = "a" * 64, "b" * 64
 DOCUMENTS = [[1, 2, 3], [], [300, 299]]
-SEPARATORS = ("after", "before", "between", "none")
 
 
 def stored(folder, documents=DOCUMENTS, *, vocab_size=512, separator_id=511):
@@ -246,23 +250,13 @@ def test_a_split_of_more_than_2_31_tokens(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_split(tmp_path):
-    sparse(tmp_path / "tokens", 1 << 25, [0])
-    program = (
-        "import resource, sys\n"
-        "from bytepair import tokens\n"
-        "from bytepair.token_exports import export_tokens\n"
-        "source = tokens.open(sys.argv[1], verify=False)\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "export_tokens(source, sys.argv[2], format='megatron')\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program, tmp_path / "tokens", tmp_path / "out"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    grown = int(run.stdout) * (1 if sys.platform == "darwin" else 1024)
-    mapped = 2 << 25  # pages of the map, which the system may take back at any time
-    assert grown < mapped + (32 << 20)
+    source = sparse(tmp_path / "tokens", 1 << 25, [0])
+    tracemalloc.start()
+    export_tokens(source, tmp_path / "out", format="megatron")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (tmp_path / "out.bin").stat().st_size == 1 << 26
+    assert 1 << 20 < peak < 1 << 24
 
 
 # The record beside an export
@@ -408,6 +402,13 @@ def test_the_command_warns_of_what_nanogpt_would_misread(tmp_path):
     result = run(tmp_path / "tokens", tmp_path / "train", "--format", "nanogpt")
     assert result.exit_code == 0
     assert "change both places to uint32" in result.stderr
+
+
+def test_the_command_offers_what_there_is(tmp_path):
+    assert FORMATS == tuple(LAYOUTS) == get_args(Format)
+    assert get_args(Separator) == SEPARATORS
+    with pytest.raises(TokenError, match="format must be one of .* but is 'onnx'"):
+        export_tokens(stored(tmp_path / "tokens"), tmp_path / "out", format="onnx")
 
 
 def test_wrong_usage_and_folders_that_are_none(tmp_path):

@@ -17,7 +17,7 @@ megatron/core/datasets/indexed_dataset.py.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ class Layout:
     """One format: its ids, what stands before them, and its index.
 
     Attributes:
-        separator: where the format's own tools put the id that divides documents.
+        separator: where the id that divides documents usually stands.
         dtype: from the stored type and the size of the vocabulary to the type in the file.
         header: from the number of tokens to the bytes before the ids.
         index: from each document's length, (documents,) int64, and the type to NAME.idx.
@@ -84,14 +84,17 @@ def export_tokens(
         out: NAME or NAME.bin.
         format: one of the three above.
         separator: whether the separator's id goes after each document, before each, or between
-            two; "none" leaves it out. Without it, as the format's own tools do: nanogpt "between",
-            as the array has it; llmc "before"; megatron "after". Without a separator, "none".
+            two; "none" leaves it out. None is what is usual: nanogpt "between", as it is stored;
+            llmc "before" (its dev/data scripts); megatron "after" (`--append-eod` of its
+            tools/preprocess_data.py); "none" where there is no separator.
         force: replace files that are there.
 
     Raises:
-        TokenError: the format cannot hold these ids, or there is no separator to place.
+        TokenError: the format is unknown or cannot hold these ids, or there is no separator.
         ArtifactError: there are no tokens, or a file is there already.
     """
+    if format not in LAYOUTS:
+        raise TokenError(f"format must be one of {tuple(LAYOUTS)}, but is {format!r}.")
     layout = LAYOUTS[format]
     separator = _separator(tokens, layout.separator, separator)
     dtype = layout.dtype(tokens.index.dtype, tokens.index.vocab_size)
@@ -252,10 +255,9 @@ def _paths(out: files.StrPath, *, indexed: bool, force: bool) -> tuple[Path, ...
 def _blocks(tokens: Tokens, separator: Separator) -> Iterator[NDArray[Any]]:
     """All ids in order. The array has its separators between documents already."""
     mark = np.array([tokens.index.separator_id or 0], tokens.index.dtype)
+    pieces: Iterable[NDArray[Any]] = [tokens.ids]
     if separator == "none" and tokens.index.separator_id is not None:
-        pieces = [ids for _, ids in tokens.documents()]
-    else:
-        pieces = [tokens.ids]
+        pieces = (ids for _, ids in tokens.documents())
     if separator == "before":
         yield mark
     for piece in pieces:

@@ -32,8 +32,8 @@ def tokens() -> None:
 @click.option(
     "--separator",
     type=click.Choice(SEPARATORS),
-    help="Where the separator's id stands, seen from a document; without this, where the trainer's "
-    "own tools put it (nanogpt: between, llmc: before, megatron: after).",
+    help="Where the separator's id stands, seen from a document. Without this: between for "
+    "nanogpt, as it is stored; before for llmc and after for megatron, as their own tools put it.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 def export(folder: Path, out: Path, **options: Any) -> None:
