@@ -21,8 +21,8 @@ STANDARD_LIBRARY_ONLY = (
     "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
 TOKENIZER_SIDE = {
-    *STANDARD_LIBRARY_ONLY, "id_arrays", "usage", "tokens", "arrays", "ngram", "baseline", "comparison",
-    "intrinsic", "metrics",
+    *STANDARD_LIBRARY_ONLY, "id_arrays", "usage", "tokens", "token_exports", "windows", "arrays",
+    "ngram", "baseline", "comparison", "intrinsic", "metrics",
 } - {
     "errors", "files", "layout",
 }  # fmt: skip

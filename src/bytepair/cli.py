@@ -30,6 +30,7 @@ COMMANDS = {
     "check": "Say whether dvc.lock belongs to this code and these parameters.",
     "verify": "Read every file of the pipeline and hold it against what its stage makes.",
     "report": "Write one self-contained HTML file about a tokenizer.",
+    "tokens": "Hand the token arrays of a split to another trainer.",
 }
 
 
