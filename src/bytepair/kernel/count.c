@@ -6,6 +6,7 @@
    length in its top byte, those up to fifteen one of sixteen bytes, and only longer ones have their
    bytes elsewhere. A slot with no length is empty; a table is grown when five of eight are taken. */
 #include "keys.h"
+#include "pages.h"
 #include "scan.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static inline int is_full(size_t used, size_t mask) {
 
 static bp_status grow_shorts(bp_counter *counter) {
     size_t mask = counter->short_mask * 2 + 1;
-    short_slot *slots = calloc(mask + 1, sizeof *slots);
+    short_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }
@@ -71,7 +72,7 @@ static bp_status grow_shorts(bp_counter *counter) {
 
 static bp_status grow_middles(bp_counter *counter) {
     size_t mask = counter->middle_mask * 2 + 1;
-    middle_slot *slots = calloc(mask + 1, sizeof *slots);
+    middle_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }
@@ -93,7 +94,7 @@ static bp_status grow_middles(bp_counter *counter) {
 
 static bp_status grow_longs(bp_counter *counter) {
     size_t mask = counter->long_mask * 2 + 1;
-    long_slot *slots = calloc(mask + 1, sizeof *slots);
+    long_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }

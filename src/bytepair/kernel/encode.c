@@ -8,6 +8,7 @@
    encoder does not grow with the text. A chunk that is not there is merged (merge.c). */
 #include "keys.h"
 #include "merge.h"
+#include "pages.h"
 #include "scan.h"
 
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static bp_status make_room(bp_encoder *encoder) {
     }
     if (is_full(encoder->used, encoder->mask)) {
         const size_t mask = encoder->mask * 2 + 1;
-        slot *slots = calloc(mask + 1, sizeof *slots);
+        slot *slots = bp_new_table(mask + 1, sizeof *slots);
         if (slots == NULL) {
             return BP_NO_MEMORY;
         }
@@ -90,7 +91,7 @@ static bp_status make_room(bp_encoder *encoder) {
     }
     if (is_full(encoder->long_used, encoder->long_mask)) {
         const size_t mask = encoder->long_mask * 2 + 1;
-        long_slot *longs = calloc(mask + 1, sizeof *longs);
+        long_slot *longs = bp_new_table(mask + 1, sizeof *longs);
         if (longs == NULL) {
             return BP_NO_MEMORY;
         }

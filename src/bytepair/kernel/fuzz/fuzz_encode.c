@@ -7,6 +7,7 @@
 #include "fuzz.h"
 
 #define BP_TINY 1
+#include "../pages.c"
 #include "../rules.c"
 #include "../scan.c"
 #include "../merge.c"
