@@ -90,7 +90,7 @@ class _Writer:
     def sequence(self, items: Any, flags: re.RegexFlag) -> str:
         return "".join(self.node(str(op), value, flags) for op, value in items)
 
-    def node(self, op: str, value: Any, flags: re.RegexFlag) -> str:
+    def node(self, op: str, value: Any, flags: re.RegexFlag) -> str:  # noqa: PLR0911
         match op:
             case "LITERAL" | "NOT_LITERAL" | "IN" | "ANY":
                 return _class(_members(op, value, flags))

@@ -28,10 +28,10 @@ _RUNS = (" ", "\n", "\r\n", "\t", "a", "A", "Aa", "1", "!", "'s", "\u00e9", "\u0
          "\0", "ab ", " \n", "\u00a0", "\U0001f600")  # fmt: skip
 
 _STRINGS = (
-    "", " ", "  ", "   ", "\n", "\n\n", " \n", "\n ", " \n ", "\r", "\r\n", "\n\r", "\r\n\r\n", "\t",
-    "\t\t", " \t ", "\0", "\0\0", "a\0b", "\x0b", "\x0c", "\x1c", "a\x1cb", "\x85", "\xa0", "a\xa0b",
-    "a  b", "a   b", "a \n b", "a\n\n  b", "a  ", "a \n  ", "\n\n\na", "x\r\ny", "  \r\n  \r\n",
-    "Holmes's 1892 pipe\u2014\n  smoke", "it's IT'S it\u2019s it'\u017f we'LL they'Re", "'''s''",
+    "", " ", "  ", "   ", "\n", "\n\n", " \n", "\n ", " \n ", "\r", "\r\n", "\n\r", "\r\n\r\n",
+    "\t", "\t\t", " \t ", "\0", "\0\0", "a\0b", "\x0b", "\x0c", "\x1c", "a\x1cb", "\x85", "\xa0",
+    "a\xa0b", "a  b", "a   b", "a \n b", "a\n\n  b", "a  ", "a \n  ", "\n\n\na", "x\r\ny",
+    "  \r\n  \r\n", "Holmes's 1892 pipe\u2014\n  smoke", "it's IT'S it\u2019s it'\u017f we'LL they'Re", "'''s''",
     "HELLOWorld helloWORLD HTTPServer", "1 12 123 1234 12345 1,234.5 \u0663\u0664\u0665\u0666",
     "café cafe\u0301 \u0301", "½ ² Ⅷ", "你好世界", "\u200d\ufeff\ufffd", "👩\u200d👩\u200d👧 🇩🇪",
     "สวัสดี", "السلام", "שלום", "नमस्ते",

@@ -152,6 +152,7 @@ class TiktokenReader:
     """tiktoken, as a reader of an export to be proved."""
 
     name = "tiktoken"
+    thorough = True
     allows_some = True
     ordinary = True
 
