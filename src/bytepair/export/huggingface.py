@@ -214,9 +214,8 @@ class TokenizersReader:
     name = "tokenizers"
     thorough = True
     allows_some = False
-    ordinary = True
 
-    def __init__(self, path: StrPath) -> None:
+    def __init__(self, path: StrPath, *, add_special_tokens: bool = True) -> None:
         try:
             from tokenizers import Tokenizer as Theirs
         except ImportError:
@@ -226,10 +225,14 @@ class TokenizersReader:
             self._tokenizer = Theirs.from_file(str(path))
         except Exception as error:  # the library raises no other
             raise ExportError(f"tokenizers does not load {path}: {error}.") from error
+        self._adds = add_special_tokens
+        self._added = self._tokenizer.get_added_tokens_decoder()
+        self.ordinary = all(token.special for token in self._added.values())
 
     def encode(self, texts: list[str], allowed: frozenset[str]) -> list[list[int]]:
         self._tokenizer.encode_special_tokens = not allowed
-        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=self._adds)
+        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: list[int]) -> str:
         return self._tokenizer.decode(ids, skip_special_tokens=False)
@@ -238,8 +241,7 @@ class TokenizersReader:
         text = self._tokenizer.id_to_token(token_id)
         if text is None:
             return None
-        added = self._tokenizer.get_added_tokens_decoder()
-        return text.encode("utf-8") if token_id in added else to_bytes(text)
+        return text.encode("utf-8") if token_id in self._added else to_bytes(text)
 
 
 @contextmanager
