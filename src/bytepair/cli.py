@@ -23,6 +23,7 @@ COMMANDS = {
     "check": "Say whether dvc.lock belongs to this code and these parameters.",
     "verify": "Read every file of the pipeline and hold it against what its stage makes.",
     "export": "Write a tokenizer for other libraries, and prove that they give the same ids.",
+    "compare": "Set tokenizers side by side on a text, ours and those of other libraries.",
 }
 
 

@@ -107,6 +107,17 @@ class Vocabulary:
 
         return cls(**read_tiktoken(path, pattern, special_tokens))
 
+    @classmethod
+    def published(cls, name: str) -> Vocabulary:
+        """`cl100k_base` or `o200k_base`, as the package bpe-openai carries them.
+
+        Raises:
+            ExportError: there is no such name, or the package is not installed.
+        """
+        from bytepair.export.published import read_published
+
+        return cls(**read_published(name))
+
     @property
     def vocab_size(self) -> int:
         """The number of ids."""

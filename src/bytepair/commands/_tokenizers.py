@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from bytepair.corpora.documents import Split
 
 
 def find_tokenizer(argument: str) -> tuple[str, Path]:
@@ -26,22 +30,28 @@ def find_tokenizer(argument: str) -> tuple[str, Path]:
     return path.parent.name if path.name == named.name else path.stem, path
 
 
-def split_texts(name: str, path: Path) -> dict[str, list[str]]:
-    """The documents of the splits of the tokenizer's corpus, as far as they are at hand."""
+def corpus_splits(name: str) -> dict[str, Split]:
+    """The splits of the corpus of a tokenizer of the pipeline, as far as they are at hand."""
     from bytepair import params
     from bytepair.corpora.documents import has_split, read_split
-    from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+    from bytepair.layout import SPLITS, CorpusPaths
 
     file = Path("params.yaml")
-    if not file.is_file() or path.resolve() != TokenizerPaths(Path(), name).bpe.resolve():
-        return {}
-    if name not in params.names(file)[1]:
+    if not file.is_file() or name not in params.names(file)[1]:
         return {}
     folder = CorpusPaths(Path(), params.load_tokenizer(file, name).corpus).splits
+    return {split: read_split(folder / split) for split in SPLITS if has_split(folder, split)}
+
+
+def split_texts(name: str, path: Path) -> dict[str, list[str]]:
+    """The documents of those splits, if the tokenizer at `path` is the pipeline's own."""
+    from bytepair.layout import TokenizerPaths
+
+    if path.resolve() != TokenizerPaths(Path(), name).bpe.resolve():
+        return {}
     return {
-        split: [document.text for document in read_split(folder / split).documents]
-        for split in SPLITS
-        if has_split(folder, split)
+        split: [document.text for document in content.documents]
+        for split, content in corpus_splits(name).items()
     }
 
 

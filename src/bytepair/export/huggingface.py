@@ -208,6 +208,19 @@ def _readers(*, with_transformers: bool) -> Callable[[Path], list[Reader]]:
     return load
 
 
+def import_tokenizers() -> Any:
+    """The library `tokenizers`.
+
+    Raises:
+        ExportError: it is not installed.
+    """
+    try:
+        import tokenizers
+    except ImportError:
+        raise ExportError(f"the package tokenizers is needed for this: {INSTALL}.") from None
+    return tokenizers
+
+
 class TokenizersReader:
     """The library `tokenizers`, as a reader of an export to be proved."""
 
@@ -216,10 +229,7 @@ class TokenizersReader:
     allows_some = False
 
     def __init__(self, path: StrPath, *, add_special_tokens: bool = True) -> None:
-        try:
-            from tokenizers import Tokenizer as Theirs
-        except ImportError:
-            raise ExportError(f"the package tokenizers is needed: {INSTALL}.") from None
+        Theirs = import_tokenizers().Tokenizer  # noqa: N806
         self.versions: Mapping[str, str] = {"tokenizers": version("tokenizers")}
         try:
             self._tokenizer = Theirs.from_file(str(path))
@@ -235,7 +245,8 @@ class TokenizersReader:
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: list[int]) -> str:
-        return self._tokenizer.decode(ids, skip_special_tokens=False)
+        text: str = self._tokenizer.decode(ids, skip_special_tokens=False)
+        return text
 
     def token_bytes(self, token_id: int) -> bytes | None:
         text = self._tokenizer.id_to_token(token_id)

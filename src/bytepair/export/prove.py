@@ -100,6 +100,15 @@ def prove(
     return compared
 
 
+def prove_on(ours: Ours, theirs: Reader, name: str, texts: Iterable[str]) -> None:
+    """Compare on a user's own texts alone.
+
+    Raises:
+        ExportError: the first difference.
+    """
+    _Comparison(ours, theirs).own_texts(name, texts)
+
+
 class _Comparison:
     def __init__(self, ours: Any, theirs: Reader) -> None:
         self._ours = ours

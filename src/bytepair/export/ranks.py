@@ -33,11 +33,7 @@ def parse_ranks(data: bytes, path: StrPath) -> dict[bytes, int]:
         ArtifactError: a line is not base64, a space and a number, or a token or rank stands twice.
     """
     where = os.fspath(path)
-    if data.startswith(_GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ArtifactError(f"{where}: not gzip after all: {error}.") from None
+    data = decompress(data, path)
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
@@ -60,6 +56,16 @@ def parse_ranks(data: bytes, path: StrPath) -> dict[bytes, int]:
     if not ranks:
         raise ArtifactError(f"{where}: no ranks in it.")
     return ranks
+
+
+def decompress(data: bytes, path: StrPath) -> bytes:
+    """What gzip has compressed; other data as they are."""
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ArtifactError(f"{os.fspath(path)}: not gzip after all: {error}.") from None
 
 
 def _parse_line(line: bytes) -> tuple[bytes, int] | None:

@@ -28,10 +28,20 @@ def read_tiktoken(
     path: StrPath, pattern: Pattern | str | None, special_tokens: Mapping[str, int] | None
 ) -> dict[str, Any]:
     """What Vocabulary is made of; see Vocabulary.from_tiktoken."""
-    ranks = parse_ranks(read_bytes(path), path)
     if pattern is None and special_tokens is None and Path(f"{path}.json").is_file():
         settings = load_settings(path)
         pattern, special_tokens = settings["pat_str"], settings["special_tokens"]
+    return read_ranks(read_bytes(path), path, pattern, special_tokens)
+
+
+def read_ranks(
+    data: bytes,
+    path: StrPath,
+    pattern: Pattern | str | None,
+    special_tokens: Mapping[str, int] | None,
+) -> dict[str, Any]:
+    """The same from the file's bytes; `path` is for messages."""
+    ranks = parse_ranks(data, path)
     check_no_prefixes(special_tokens or ())
     merges, whole = recover_merges(ranks)
     for token in whole:

@@ -101,6 +101,19 @@ def check_no_prefixes(specials: Iterable[str]) -> None:
             )
 
 
+def import_tiktoken() -> Any:
+    """The library `tiktoken`.
+
+    Raises:
+        ExportError: it is not installed.
+    """
+    try:
+        import tiktoken
+    except ImportError:
+        raise ExportError(f"the package tiktoken is needed for this: {INSTALL}.") from None
+    return tiktoken
+
+
 def load(path: StrPath) -> tiktoken.Encoding:
     """The encoding that `bytepair export tiktoken` has written to `path`.
 
@@ -108,18 +121,13 @@ def load(path: StrPath) -> tiktoken.Encoding:
         ExportError: tiktoken is not installed.
         ArtifactError: the files are not those of one export.
     """
-    try:
-        import tiktoken
-    except ImportError:
-        raise ExportError(f"the package tiktoken is needed to load it: {INSTALL}.") from None
-
     settings = load_settings(path)
     ranks = read_bytes(path)
     if sha256(ranks) != settings["ranks_sha256"]:
         raise ArtifactError(
             f"{path}: not the ranks that {path}.json was written with: export again."
         )
-    return tiktoken.Encoding(
+    return import_tiktoken().Encoding(  # type: ignore[no-any-return]
         settings["name"],
         pat_str=settings["pat_str"],
         mergeable_ranks=parse_ranks(ranks, path),
