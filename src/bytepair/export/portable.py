@@ -250,6 +250,10 @@ def _every_character() -> str:
 
 
 _ESCAPE = re.compile(r"\\[pP](?:\{[^}]*\}|\w)|\\.|\[\^?\]?|\]|.", re.DOTALL)
+_BOUNDARIES = {
+    r"\b": "(?:(?<=[{w}])(?![{w}])|(?<![{w}])(?=[{w}]))",
+    r"\B": "(?:(?<=[{w}])(?=[{w}])|(?<![{w}])(?![{w}]))",
+}
 _CLASS_ESCAPE = re.compile(r"\\[pP](?:\{[^}]*\}|\w)|\\[wWdDsS]")
 
 
@@ -261,6 +265,8 @@ def _with_classes_of_library(source: str) -> str:
         if _CLASS_ESCAPE.fullmatch(token):
             body = _library_class(token)
             parts.append(body if inside else f"[{body}]")
+        elif token in _BOUNDARIES and not inside:
+            parts.append(_BOUNDARIES[token].format(w=_library_class(r"\w")))
         else:
             parts.append(token)
             inside = token != "]" if inside else token.startswith("[")

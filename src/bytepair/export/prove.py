@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Protocol
 
+from bytepair.chunks import check_text
 from bytepair.export import ExportError, probes
 from bytepair.files import sha256
 
@@ -133,6 +134,8 @@ class _Comparison:
 
     def own_texts(self, name: str, texts: Iterable[str]) -> dict[str, Any]:
         kept = list(texts)
+        for text in kept:
+            check_text(text)
         joined = sha256("\0".join(kept).encode("utf-8"))
         return {"sha256": joined, **self.texts(name, kept, frozenset())}
 

@@ -5,8 +5,8 @@ Pattern, special tokens and hash of each are those of tiktoken's `openai_public`
 
 from __future__ import annotations
 
-from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bytepair.errors import ArtifactError
@@ -14,7 +14,7 @@ from bytepair.export import ExportError
 from bytepair.export.ranks import decompress, parse_ranks
 from bytepair.export.read_tiktoken import read_ranks
 from bytepair.export.tiktoken import import_tiktoken
-from bytepair.files import sha256
+from bytepair.files import read_bytes, sha256
 from bytepair.patterns import Pattern
 
 if TYPE_CHECKING:
@@ -56,10 +56,11 @@ def published_ranks(name: str) -> bytes:
         ExportError: bpe-openai is not installed.
         ArtifactError: its file is not the published one.
     """
-    if find_spec("bpe_openai") is None:
+    package = find_spec("bpe_openai")  # not imported, since it would read all that it has
+    if package is None or package.origin is None:
         raise ExportError(f"{name} is in the package bpe-openai: pip install bpe-openai.")
-    path = files("bpe_openai") / "data" / f"{name}.tiktoken.gz"
-    data = decompress(path.read_bytes(), str(path))
+    path = Path(package.origin).with_name("data") / f"{name}.tiktoken.gz"
+    data = decompress(read_bytes(path), path)
     found, expected = sha256(data), PUBLISHED[name].ranks_sha256
     if found != expected:
         raise ArtifactError(f"{path}: sha256 is {found}, but {expected} was published.")

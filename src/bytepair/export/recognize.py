@@ -1,4 +1,7 @@
-r"""Patterns of other libraries as ours: a preset where it means the same, else as it stands.
+r"""Patterns of other libraries as ours: a preset where it means the same, else with Unicode 16.0.
+
+tiktoken 0.14 and tokenizers 0.23 have the tables of Unicode 16.0, which are ours, while the package
+regex has newer ones: only a pattern with classes beyond those of our presets is left to it.
 
 What means the same was found by cutting all texts of up to six of a dozen characters. The pattern
 that Llama 3 and older releases of tiktoken have for cl100k is not among them: before white space
@@ -12,6 +15,7 @@ from functools import cache
 
 from bytepair.errors import ArtifactError, PatternError
 from bytepair.export.portable import portable_regex
+from bytepair.freezing import freeze_preset
 from bytepair.patterns import PRESETS, Pattern
 
 _SPELLINGS = {
@@ -21,6 +25,11 @@ _SPELLINGS = {
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s": "cl100k",
 }
 _WHOLE_TEXT = r"[\x{0}-\x{10FFFF}]+"
+_CLASS = re.compile(r"""\\[pP](?:\{[^}]*\}|.) | \\[a-zA-Z] | \[\[ | &&""", re.VERBOSE)
+_FROZEN = {
+    *(rf"\p{{{name}}}" for name in ("L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "N")),
+    *(rf"\{letter}" for letter in "sSrnt"),
+}
 _PORTABLE_ESCAPE = re.compile(r"\\(?:x\{([0-9A-F]{1,6})\}|([Az]))")
 
 
@@ -29,7 +38,9 @@ def recognize(regex: str) -> Pattern:
 
     >>> recognize(r"[\x{61}-\x{7A}]+|(?:(?![\x{61}-\x{7A}]+)[\x{0}-\x{10FFFF}])+").engine
     're'
-    >>> recognize(r"\p{L}+|\P{L}+").engine
+    >>> recognize(r"\p{Lu}?\p{Ll}+|\S").engine
+    're'
+    >>> recognize(r"\p{Han}+|\P{Han}+").engine
     'regex'
 
     Raises:
@@ -43,6 +54,8 @@ def recognize(regex: str) -> Pattern:
     try:
         if "\\" not in _PORTABLE_ESCAPE.sub("", regex):
             return Pattern(_PORTABLE_ESCAPE.sub(_python_escape, regex))
+        if set(_CLASS.findall(regex)) <= _FROZEN:
+            return Pattern(freeze_preset(regex))
         return Pattern(regex, "regex")
     except PatternError as error:
         raise ArtifactError(str(error)) from None
