@@ -1,6 +1,7 @@
 """Patterns for other libraries: the real ones must cut as we do, on every character and in context."""
 
 import re
+import sys
 
 import pytest
 import tiktoken
@@ -17,6 +18,7 @@ from bytepair.export.prove import prove_on
 from bytepair.export.recognize import recognize
 from bytepair.export.tiktoken import TiktokenReader
 from bytepair.patterns import PRESETS, Pattern
+from test_environment import OTHER_PYTHONS, find_python, run_program
 
 CUSTOM = [
     r"[0-9]{1,3}",  # leaves text between its matches
@@ -140,6 +142,20 @@ def test_a_portable_pattern_has_no_class_of_any_library():
     for name in PRESETS:
         assert not re.search(r"\\[^xAz]|\(\?i", portable_regex(Pattern.named(name)))
     assert portable_regex(Pattern(None)) is None
+
+
+@pytest.mark.parametrize("version", OTHER_PYTHONS)
+def test_every_python_writes_the_same_patterns(version):
+    python = find_python(version)
+    if python is None:
+        pytest.skip(f"no Python {version} on this machine")
+    program = (
+        "from bytepair.export.portable import portable_regex\n"
+        "from bytepair.patterns import PRESETS, Pattern\n"
+        f"for pattern in [*map(Pattern.named, PRESETS), *map(Pattern, {CUSTOM})]:\n"
+        "    print(portable_regex(pattern))"
+    )
+    assert run_program(python, program) == run_program(sys.executable, program)
 
 
 def test_probes_have_every_code_point():

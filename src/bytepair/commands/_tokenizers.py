@@ -56,7 +56,16 @@ def split_texts(name: str, path: Path) -> dict[str, list[str]]:
 
 
 def read_texts(paths: tuple[Path, ...]) -> dict[str, list[str]]:
-    """The text of each file by its name."""
+    """The text of each file by the file's name.
+
+    Raises:
+        click.BadParameter: two files have the same name.
+    """
     from bytepair.files import decode_utf8, read_bytes
 
-    return {path.name: [decode_utf8(read_bytes(path), path)] for path in paths}
+    texts: dict[str, list[str]] = {}
+    for path in paths:
+        if path.name in texts:
+            raise click.BadParameter(f"two texts are named {path.name!r}: rename one.")
+        texts[path.name] = [decode_utf8(read_bytes(path), path)]
+    return texts

@@ -63,7 +63,7 @@ def export_huggingface(
         raise ExportError(f"{folder}: a file; name a folder.")
     readers = None
     if proof.library_is_there("tokenizers"):
-        with_transformers = Proof(proof.wanted).library_is_there("transformers")
+        with_transformers = proof.library_is_there("transformers")
         readers = _readers(with_transformers=with_transformers)
     return publish(
         folder,

@@ -4,7 +4,7 @@ tiktoken reads a pattern with fancy-regex, Hugging Face's tokenizers with Onigur
 disagree on `\s`, `\w`, `$`, `{1,3}+`, on what (?i) folds, and on the version of Unicode. So only
 what they agree on is written: code point ranges, groups, lookarounds, atomic groups, `\A` and `\z`.
 What a pattern means is taken from Python's own parser, after freezing.py has written out the
-classes.
+classes. Those of a pattern for the package `regex` are written out as that package has them now.
 """
 
 from __future__ import annotations
