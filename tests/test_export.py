@@ -317,17 +317,18 @@ def test_a_difference_leaves_an_older_export_as_it_was(chat, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"weights")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     other = Tokenizer([*chat.merges[:-1], (97, 98)], pattern="words", special_tokens=CHAT)
-    with pytest.raises(ExportError, match="tiktoken has other tokens: id 594 is the token"):
-        publish(
-            tmp_path,
-            tiktoken_files(other, target.name),
-            "chat.tiktoken.receipt.json",
-            about={},
-            ours=chat,
-            readers=lambda staged: [TiktokenReader(load(staged / target.name))],
-            proof=Proof(),
-            ids=range(600),
-        )
+    for folder in (tmp_path, tmp_path / "new" / "folder"):
+        with pytest.raises(ExportError, match="tiktoken has other tokens: id 594 is the token"):
+            publish(
+                folder,
+                tiktoken_files(other, target.name),
+                "chat.tiktoken.receipt.json",
+                about={},
+                ours=chat,
+                readers=lambda staged: [TiktokenReader(load(staged / target.name))],
+                proof=Proof(),
+                ids=range(600),
+            )
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     export_tiktoken(chat, target, proof=UNPROVED)  # a receipt of older files would be a lie
     kept = before.keys() - {"chat.tiktoken.receipt.json"}

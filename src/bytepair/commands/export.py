@@ -102,7 +102,10 @@ def tiktoken(
 @click.argument("tokenizer")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
 def vocab(tokenizer: str, file: Path) -> None:
-    """The vocabulary for people to read (lossy); FILE may be - for the terminal."""
+    """The vocabulary for people to read (lossy).
+
+    FILE may be -, for the terminal. Nothing can be loaded from it.
+    """
     from bytepair.commands._tokenizers import find_tokenizer
     from bytepair.export.vocab import export_vocab, vocab_text
     from bytepair.tokenizer import Tokenizer

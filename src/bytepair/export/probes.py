@@ -24,7 +24,7 @@ AT_EDGES = (
 )  # fmt: skip
 
 # Characters; what costs a library time squared is felt from here on. tiktoken itself ends with a
-# stack overflow at some hundred thousand spaces before a letter, with OpenAI's patterns, too.
+# stack overflow at a million spaces before a letter, with the patterns it publishes, too.
 LONG_RUN = 5_000
 _RUNS = (" ", "\n", "\r\n", "\t", "a", "A", "Aa", "1", "!", "'s", "\u00e9", "\u0301", "\u4e2d",
          "\0", "ab ", " \n", "\u00a0", "\U0001f600")  # fmt: skip

@@ -78,9 +78,8 @@ def publish(
     Returns:
         The receipt, or None if nothing was proved.
     """
-    parent = folder if folder.is_dir() else folder.parent
-    parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))
+    beside = next(path for path in (folder, *folder.parents) if path.is_dir())
+    staged = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=beside))
     try:
         for name, data in contents.items():
             files.write_bytes(staged / name, data)
@@ -92,7 +91,7 @@ def publish(
                 "proved": [_proved(reader, ours, proof, ids) for reader in readers(staged)],
             }
             files.write_record(staged / receipt_name, receipt)
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / receipt_name).unlink(missing_ok=True)
         for name in (*contents, *([receipt_name] if receipt else [])):
             (staged / name).replace(folder / name)
