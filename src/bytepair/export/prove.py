@@ -57,7 +57,7 @@ class Reader(Protocol):
 
 
 def prove(
-    ours: Ours, theirs: Reader, texts: Mapping[str, Iterable[str]], *, ids: Iterable[int]
+    ours: Ours, theirs: Reader, texts: Mapping[str, Iterable[str]], *, ids: Collection[int]
 ) -> dict[str, Any]:
     """Compare everything, and say for the receipt what was compared.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,7 +32,7 @@ class Proof:
     """
 
     wanted: bool | None = None
-    texts: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    texts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def library_is_there(self, package: str) -> bool:
         """Whether to prove with `package`.
@@ -61,7 +61,7 @@ def publish(
     ours: Ours,
     readers: Callable[[Path], list[Reader]] | None,
     proof: Proof,
-    ids: Iterable[int],
+    ids: Collection[int],
 ) -> dict[str, Any] | None:
     """Write files into a folder, if every reader that loads them agrees with us.
 
@@ -100,7 +100,7 @@ def publish(
     return receipt
 
 
-def _proved(reader: Reader, ours: Ours, proof: Proof, ids: Iterable[int]) -> dict[str, Any]:
+def _proved(reader: Reader, ours: Ours, proof: Proof, ids: Collection[int]) -> dict[str, Any]:
     compared = prove(ours, reader, proof.texts, ids=ids)
     return {"library": reader.name, "versions": dict(reader.versions), "compared": compared}
 
