@@ -37,7 +37,7 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
             split = read_split(splits / name)
             index = write_tokens(
                 paths.tokens / name,
-                ((doc.name, trained.encode(doc.text)) for doc in watch.over(split.documents)),
+                ((doc.name, trained.encode_array(doc.text)) for doc in watch.over(split.documents)),
                 vocab_size=trained.vocab_size,
                 separator_id=separator_id,
                 tokenizer_sha256=trained.sha256,

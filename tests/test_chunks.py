@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens, cut
+from bytepair.chunks import check_text, cut
 from bytepair.errors import PatternError, TextError, TokenError
 from bytepair.patterns import PRESETS, Pattern
+from bytepair.special_tokens import check_special_tokens, compile_special_tokens
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_what_cannot_be_compared_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Tokenizer([]).save(tmp_path / "bpe.json")
     assert "name a text with --text FILE" in run("bpe.json", code=2)
-    assert "neither a file nor a tokenizer's name" in run("nothing", "--text", "bpe.json", code=2)
+    assert "neither a bpe.json, nor a folder" in run("nothing", "--text", "bpe.json", code=2)
     assert "not at hand" in run("bpe.json", "--text", "bpe.json", "--train-hf", code=2)
     (tmp_path / "broken.json").write_text("{")
     assert "not JSON" in run("broken.json", "--text", "bpe.json", code=1)

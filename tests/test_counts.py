@@ -2,14 +2,18 @@
 
 import random
 import shutil
+from array import array
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bytepair import ChunkCounts, Pattern, Tokenizer
+from bytepair import packed as packed_module
 from bytepair.errors import ArtifactError, TextError
 from bytepair.files import read_record, write_record
+from bytepair.kernel import library
+from bytepair.packed import PackedCounts
 
 TEXTS = ["the cat and the can", "and the <s>café<s> 1892", ""]
 
@@ -153,3 +157,35 @@ def test_a_seeded_large_text_counts_as_its_shards_do():
     words = [f"w{random.Random(1).randint(0, 500)}" for _ in range(5000)]
     whole = ChunkCounts.count([" ".join(words)], pattern="words")
     assert whole.total == 5000
+
+
+def slow_order(packed):
+    """What the kernel's sort must give."""
+    return sorted(zip(packed, packed.numbers, strict=True))
+
+
+@given(st.dictionaries(st.binary(min_size=1, max_size=20), st.integers(1, 2**64 - 1)))
+def test_packed_counts_come_in_order(counts):
+    packed = PackedCounts.of(counts)
+    ordered = packed.in_order()
+    assert list(zip(ordered, ordered.numbers, strict=True)) == slow_order(packed)
+    assert dict(ordered) == counts
+    assert ordered.is_in_order()
+    assert packed.is_in_order() == (list(counts) == sorted(counts))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "ends", "numbers"),
+    [
+        (b"ab", [1, 2], [1]), (b"ab", [1, 2], [1, 0]), (b"ab", [1, 1, 2], [1, 1, 1]),
+        (b"ab", [2, 1], [1, 1]), (b"ab", [1], [1]), (b"ab", [1, 3], [1, 1]), (b"ba", [1, 2], [1, 1]),
+        (b"aa", [1, 2], [1, 1]), (b"aba", [2, 3], [1, 1]), (b"a", [], []), (b"", [0], [1]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kernel", ["", "0"])
+def test_what_are_no_counts_is_not_in_order(chunks, ends, numbers, kernel, monkeypatch):
+    monkeypatch.setattr(packed_module, "library", lambda: library() if kernel == "" else None)
+    arrays = array("Q", ends), array("Q", numbers)
+    assert not PackedCounts(chunks, *arrays).is_in_order()
+    assert PackedCounts(b"aab", array("Q", [1, 3]), array("Q", [2**64 - 1, 1])).is_in_order()
+    assert PackedCounts(b"", array("Q"), array("Q")).is_in_order()

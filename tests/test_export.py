@@ -378,7 +378,7 @@ def test_the_command_exports_any_bpe_json(chat, tmp_path):
     assert "not proved" in run("export", "hf", tmp_path / "bpe.json", tmp_path / "hf", "--no-prove")
     assert run("export", "vocab", tmp_path / "bpe.json", "-").startswith("# Lossy")
     shown = run("export", "hf", "no-such-name", tmp_path / "x", code=2)
-    assert "neither a file nor a tokenizer's name" in shown
+    assert "neither a bpe.json, nor a folder" in shown
     Tokenizer([], special_tokens=["a", "ab"]).save(tmp_path / "bpe.json")
     assert "begins the special token" in run(
         "export", "tiktoken", tmp_path / "bpe.json", target, code=1

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bytepair.chunks import check_special_tokens
 from bytepair.errors import ArtifactError, BytepairError, TokenizerFileError
 from bytepair.files import parse_json
 from bytepair.patterns import Pattern
+from bytepair.special_tokens import check_special_tokens
 
 VERSION = 1
 KEYS = (

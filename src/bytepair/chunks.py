@@ -1,16 +1,14 @@
 """Cutting text into chunks.
 
 A chunk (a "pretoken") is what the pattern cuts; merges never cross its edge. Special tokens are
-cut out before the pattern sees the text.
+cut out before (special_tokens.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
 
-from bytepair.errors import TextError, TokenError
+from bytepair.errors import TextError
 
 
 def check_text(text: str) -> None:
@@ -29,31 +27,6 @@ def check_text(text: str) -> None:
             f"lone surrogate U+{ord(text[error.start]):04X} at position {error.start}: the text "
             "has no UTF-8 form. Decode its source strictly, or replace the character yourself."
         ) from None
-
-
-def check_special_tokens(special_tokens: Sequence[str]) -> tuple[str, ...]:
-    """Special tokens are non-empty, distinct strings; their order is the order of their ids."""
-    if isinstance(special_tokens, str) or not isinstance(special_tokens, Sequence):
-        raise TokenError(
-            f"special_tokens must be a list of strings, since their order gives their ids, "
-            f"not {special_tokens!r}."
-        )
-    for special in special_tokens:
-        if not isinstance(special, str):
-            raise TokenError(f"special token {special!r} is not a string.")
-        if special == "":
-            raise TokenError("special token '' is empty and would match everywhere: remove it.")
-        check_text(special)
-    twice = [text for text, number in Counter(special_tokens).items() if number > 1]
-    if twice:
-        raise TokenError(f"special token {twice[0]!r} is listed twice: remove one.")
-    return tuple(special_tokens)
-
-
-def compile_special_tokens(special_tokens: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern that finds special tokens, the longest at each place; None if there are none."""
-    longest_first = sorted(special_tokens, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
 
 def cut(text: str, pattern: re.Pattern[str] | None) -> list[str]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
+import io
+import os
 import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens, cut
+from bytepair.chunks import check_text, cut
+from bytepair.counting import NotUtf8Error, count_streams
 from bytepair.errors import ArtifactError, BytepairError
 from bytepair.files import (
     StrPath,
+    decode_utf8,
     dump_json,
     read_record,
     read_verified,
@@ -22,9 +25,11 @@ from bytepair.files import (
     write_bytes,
     write_record,
 )
-from bytepair.kernel.count import Counter as KernelCounter
+from bytepair.kernel.threads import as_threads
+from bytepair.packed import PackedCounts
 from bytepair.patterns import Pattern
-from bytepair.scanning import Scanner, kernel_scanner
+from bytepair.scanning import kernel_scanner
+from bytepair.special_tokens import check_special_tokens, compile_special_tokens
 
 COUNTS_VERSION = 1
 
@@ -53,23 +58,73 @@ class ChunkCounts:
         pattern: Pattern | str | None = None,
         special_tokens: Sequence[str] = (),
         train_sha256: str | None = None,
+        threads: int | None = None,
     ) -> ChunkCounts:
         """Count the chunks of documents; a chunk never reaches from one document into the next.
+
+        Args:
+            documents: read once, so any iterable will do.
+            pattern: see Tokenizer.
+            special_tokens: cut out of the documents.
+            train_sha256: the hash of the text, to be kept with the counts.
+            threads: how many the kernel uses; None is one a core. The counts are the same.
 
         Raises:
             TextError: a document holds a lone surrogate.
         """
-        pattern = Pattern.of(pattern)
-        special_tokens = check_special_tokens(special_tokens)
-        texts = _between_special_tokens(documents, compile_special_tokens(special_tokens))
+        pattern, special_tokens = Pattern.of(pattern), check_special_tokens(special_tokens)
         scanner = kernel_scanner(pattern)
-        counts = _count_with_kernel(texts, scanner) if scanner else _count(texts, pattern)
+        counts: Mapping[bytes, int]
+        if scanner is None:
+            counts = _count(documents, pattern, special_tokens)
+        else:
+            streams = (io.BytesIO(_encoded(document)) for document in documents)
+            counts = count_streams(streams, scanner, special_tokens, threads=as_threads(threads))
         return cls(counts, pattern, special_tokens, train_sha256)
+
+    @classmethod
+    def count_files(
+        cls,
+        paths: StrPath | Iterable[StrPath],
+        *,
+        pattern: Pattern | str | None = None,
+        special_tokens: Sequence[str] = (),
+        threads: int | None = None,
+    ) -> ChunkCounts:
+        """Count the chunks of files of UTF-8, each a document of its own.
+
+        With a named pattern and the kernel, a file is read in blocks, so it may be larger than
+        memory; else it is read whole.
+
+        Args:
+            paths: one or several.
+            pattern: see Tokenizer.
+            special_tokens: cut out of the files.
+            threads: see `count`.
+
+        Raises:
+            TextError: a file is not UTF-8; the message has the offset of the first wrong byte.
+        """
+        paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        pattern, special_tokens = Pattern.of(pattern), check_special_tokens(special_tokens)
+        scanner = kernel_scanner(pattern)
+        if scanner is None:
+            return cls.count(map(_read, paths), pattern=pattern, special_tokens=special_tokens)
+        try:
+            counts = count_streams(
+                _opened(paths), scanner, special_tokens, threads=as_threads(threads)
+            )
+        except NotUtf8Error:
+            for path in paths:
+                _read(path)  # finds the place
+            raise
+        return cls(counts, pattern, special_tokens)
 
     @property
     def total(self) -> int:
         """The number of chunks in the text."""
-        return sum(self.counts.values())
+        counts = self.counts
+        return sum(counts.numbers if isinstance(counts, PackedCounts) else counts.values())
 
     def save(self, folder: StrPath) -> None:
         """Write the counts, sorted by chunk bytes, with a hash of each file in index.json.
@@ -78,20 +133,15 @@ class ChunkCounts:
         `counts.bin`, both unsigned 64-bit little-endian.
         """
         folder = Path(folder)
-        chunks = sorted(self.counts)
-        ends = array("Q")
-        end = 0
-        for chunk in chunks:
-            end += len(chunk)
-            ends.append(end)
+        packed = PackedCounts.of(self.counts).in_order()
         files = {
-            "chunks.bin": b"".join(chunks),
-            "ends.bin": _little_endian(ends),
-            "counts.bin": _little_endian(array("Q", map(self.counts.__getitem__, chunks))),
+            "chunks.bin": packed.chunks,
+            "ends.bin": _little_endian(packed.ends),
+            "counts.bin": _little_endian(packed.numbers),
         }
         for name, data in files.items():
             write_bytes(folder / name, data)
-        write_record(folder / "index.json", {**self._header(), **_sizes(chunks, self.total, files)})
+        write_record(folder / "index.json", {**self._header(), **_sizes(packed, files)})
 
     @classmethod
     def load(cls, folder: StrPath) -> ChunkCounts:
@@ -110,22 +160,15 @@ class ChunkCounts:
                 read_verified(folder / name, hashes[name])
                 for name in ("chunks.bin", "ends.bin", "counts.bin")
             )
-            chunks = list(_slices(data, _from_little_endian(ends)))
-            counts = dict(zip(chunks, _from_little_endian(numbers), strict=True))
+            counts = PackedCounts(data, _from_little_endian(ends), _from_little_endian(numbers))
             found = cls(counts, pattern, special_tokens, index["train_sha256"])
-            expected = {
-                **found._header(),
-                **_sizes(
-                    chunks,
-                    found.total,
-                    {"chunks.bin": data, "ends.bin": ends, "counts.bin": numbers},
-                ),
-            }
+            files = {"chunks.bin": data, "ends.bin": ends, "counts.bin": numbers}
+            expected = {**found._header(), **_sizes(counts, files)}
         except ArtifactError:
             raise
         except (KeyError, TypeError, ValueError, BytepairError) as error:
             raise ArtifactError(f"{folder / 'index.json'}: damaged: {error!r}. {_REMEDY}") from None
-        if index != expected or 0 in counts.values() or sorted(counts) != chunks or b"" in counts:
+        if index != expected or not counts.is_in_order():
             wrong = [key for key in expected if index.get(key) != expected[key]] or ["chunks"]
             raise ArtifactError(f"{folder / 'index.json'}: {wrong[0]} does not fit. {_REMEDY}")
         return found
@@ -157,53 +200,47 @@ class ChunkCounts:
         }
 
 
-def _between_special_tokens(
-    documents: Iterable[str], specials: re.Pattern[str] | None
-) -> Iterator[str]:
+def _encoded(document: str) -> bytes:
+    check_text(document)
+    return document.encode("utf-8")
+
+
+def _read(path: StrPath) -> str:
+    return decode_utf8(Path(path).read_bytes(), path)
+
+
+def _opened(paths: Iterable[StrPath]) -> Iterator[BinaryIO]:
+    for path in paths:
+        with Path(path).open("rb", buffering=0) as file:
+            yield file
+
+
+def _count(
+    documents: Iterable[str], pattern: Pattern, special_tokens: Sequence[str] = ()
+) -> dict[bytes, int]:
+    compiled, specials = pattern.compiled(), compile_special_tokens(special_tokens)
+    counter: Counter[str] = Counter()
     for document in documents:
         check_text(document)
-        yield from specials.split(document) if specials else (document,)
-
-
-def _count(texts: Iterable[str], pattern: Pattern) -> dict[bytes, int]:
-    compiled = pattern.compiled()
-    counter: Counter[str] = Counter()
-    for text in texts:
-        counter.update(cut(text, compiled))
+        for text in specials.split(document) if specials else (document,):
+            counter.update(cut(text, compiled))
     return {chunk.encode("utf-8"): number for chunk, number in counter.items()}
-
-
-def _count_with_kernel(texts: Iterable[str], scanner: Scanner) -> Mapping[bytes, int]:
-    counter = KernelCounter(scanner)
-    for text in texts:
-        counter.feed(text.encode("utf-8"))
-    return counter.take()
 
 
 _REMEDY = "Delete the folder and run `dvc repro`."
 
 
-def _sizes(chunks: Sequence[bytes], total: int, files: Mapping[str, bytes]) -> dict[str, Any]:
+def _sizes(counts: PackedCounts, files: Mapping[str, bytes | bytearray]) -> dict[str, Any]:
     return {
-        "distinct": len(chunks),
-        "total": total,
+        "distinct": len(counts),
+        "total": sum(counts.numbers),
         "files": {name: sha256(data) for name, data in files.items()},
     }
 
 
-def _slices(data: bytes, ends: Iterable[int]) -> Iterator[bytes]:
-    start = 0
-    for end in ends:
-        if not start < end <= len(data):
-            raise ValueError(f"chunk end {end} after {start} in {len(data)} bytes")
-        yield data[start:end]
-        start = end
-    if start != len(data):
-        raise ValueError(f"{len(data) - start} bytes after the last chunk")
-
-
 def _little_endian(numbers: array[int]) -> bytes:
     if sys.byteorder == "big":
+        numbers = numbers[:]
         numbers.byteswap()
     return numbers.tobytes()
 

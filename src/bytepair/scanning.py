@@ -10,6 +10,7 @@ from functools import cache
 
 from bytepair.freezing import PYTHON_SPACE, WHITE_SPACE, categories, ranges
 from bytepair.kernel import library
+from bytepair.kernel.scan import Scanner
 from bytepair.patterns import PRESETS, Pattern
 
 # The numbers of patterns are those of kernel/bytepair.h, those of classes are of kernel/scan.h.
@@ -39,23 +40,19 @@ _CLASSES = {
     ),
 }
 
-Scanner = tuple[int, tuple[tuple[int, int, int], ...]]
-
-
-def kernel_scanner(pattern: Pattern) -> Scanner | None:
-    """What the kernel needs to cut by `pattern`; None if it cannot, or if there is no kernel."""
-    return None if library() is None else _scanner(pattern)
-
 
 @cache
-def _scanner(pattern: Pattern) -> Scanner | None:
-    """The kernel's number of a named pattern and its (first, last, class) ranges."""
+def kernel_scanner(pattern: Pattern) -> Scanner | None:
+    """The kernel's scanner for a named pattern; None for another, or if there is no kernel."""
+    if library() is None:
+        return None
     for name, number in _PATTERNS.items():
         preset = PRESETS[name]
         if (pattern.regex, pattern.engine) == (preset.regex, preset.engine):
-            return number, tuple(
+            classes = (
                 (first, last, class_)
                 for class_, members in _CLASSES[name]
                 for first, last in ranges(members)
             )
+            return Scanner(number, tuple(classes))
     return None

@@ -1,10 +1,14 @@
-"""Decoding ids one by one, as a model gives them out."""
+"""Decoding: ids that are checked, and ids that come one by one, as a model gives them out."""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable
-from typing import Literal, Protocol
+import contextlib
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, Protocol
+
+from bytepair.errors import TokenError
 
 Errors = Literal["replace", "strict"]
 
@@ -53,3 +57,23 @@ class StreamDecoder:
             return self._decoder.decode(b"", final=True)
         finally:
             self._decoder.reset()
+
+
+def checked_ids(ids: Iterable[int], size: int) -> Iterator[int]:
+    """The same, as int; integers of another type than int, such as numpy's, are taken.
+
+    Raises:
+        TokenError: something is not an id of a vocabulary of `size`.
+    """
+    for value in ids.tolist() if hasattr(ids, "tolist") else ids:  # an array's own integers
+        token_id = value if type(value) is int else _as_id(value)
+        if not 0 <= token_id < size:
+            raise TokenError(f"{value!r} is not an id of this tokenizer: 0 to {size - 1} are.")
+        yield token_id
+
+
+def _as_id(value: Any) -> int:
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            return operator.index(value)
+    raise TokenError(f"{value!r} is not an id: ids are integers.")

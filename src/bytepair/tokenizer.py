@@ -6,32 +6,32 @@ that asks for it.
 
 from __future__ import annotations
 
-import contextlib
-import operator
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from bytepair import bpe_file
-from bytepair.chunks import check_special_tokens, check_text, compile_special_tokens
+from bytepair.chunks import check_text
+from bytepair.decoding import Decoder
 from bytepair.encoding import make_encoder
-from bytepair.errors import TokenError
 from bytepair.files import StrPath, read_bytes, sha256, write_bytes
+from bytepair.kernel.threads import as_threads
 from bytepair.patterns import Pattern
-from bytepair.streaming import Errors, StreamDecoder
+from bytepair.special_tokens import Choice, Cutter, check_special_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from bytepair.counts import ChunkCounts
+    from bytepair.offsets import Encoding
     from bytepair.training import Training
 
 Pair = tuple[int, int]
-SpecialChoice = Literal["all"] | Collection[str]
 
 
-class Tokenizer:
+class Tokenizer(Decoder):
     """A byte-level BPE tokenizer; immutable, picklable, safe to share between threads.
 
     Ids 0 to 255 are the bytes, then follow the merges in rank order, then the special tokens.
@@ -73,14 +73,10 @@ class Tokenizer:
             merges=bpe_file.check_merges(merges),
         )
         self._sha256 = sha256(self._content.to_bytes())
-        self._vocab = [bytes([byte]) for byte in range(256)]
+        tokens = [bytes([byte]) for byte in range(256)]
         for left, right in self._content.merges:
-            self._vocab.append(self._vocab[left] + self._vocab[right])
-        first_special = len(self._vocab)
-        self._special_tokens = {
-            text: first_special + number for number, text in enumerate(self._content.special_tokens)
-        }
-        self._vocab += (text.encode("utf-8") for text in self._special_tokens)
+            tokens.append(tokens[left] + tokens[right])
+        super().__init__(tokens, self._content.special_tokens)
         self._encoder = make_encoder(self._content.merges, self._content.pattern)
 
     @classmethod
@@ -114,6 +110,34 @@ class Tokenizer:
             [texts] if isinstance(texts, str) else texts,
             pattern=pattern,
             special_tokens=special_tokens,
+        )
+        return cls.from_counts(counts, vocab_size=vocab_size, min_count=min_count)
+
+    @classmethod
+    def train_files(
+        cls,
+        paths: StrPath | Iterable[StrPath],
+        *,
+        vocab_size: int,
+        pattern: Pattern | str | None = None,
+        special_tokens: Sequence[str] = (),
+        min_count: int = 2,
+        threads: int | None = None,
+    ) -> Tokenizer:
+        """Train on files of UTF-8, each a document of its own; see `train`.
+
+        With a named pattern they may be larger than memory (ChunkCounts.count_files).
+
+        Raises:
+            TrainingError: vocab_size is below 256 and the special tokens, or there is no text.
+            TextError: a file is not UTF-8.
+        """
+        from bytepair.counts import ChunkCounts
+        from bytepair.training import count_merges
+
+        count_merges(vocab_size, check_special_tokens(special_tokens))  # before reading any text
+        counts = ChunkCounts.count_files(
+            paths, pattern=pattern, special_tokens=special_tokens, threads=threads
         )
         return cls.from_counts(counts, vocab_size=vocab_size, min_count=min_count)
 
@@ -169,24 +193,9 @@ class Tokenizer:
         return self._sha256
 
     @property
-    def vocab_size(self) -> int:
-        """The number of ids: bytes, merges and special tokens."""
-        return len(self._vocab)
-
-    @property
-    def vocab(self) -> list[bytes]:
-        """Each id's bytes, in id order; a special token's are its text in UTF-8."""
-        return list(self._vocab)
-
-    @property
     def merges(self) -> tuple[Pair, ...]:
         """The pairs of ids in rank order; merge number n makes id 256 + n."""
         return self._content.merges
-
-    @property
-    def special_tokens(self) -> dict[str, int]:
-        """From each special token's text to its id, in id order."""
-        return dict(self._special_tokens)
 
     @property
     def pattern(self) -> Pattern:
@@ -202,8 +211,8 @@ class Tokenizer:
         self,
         text: str,
         *,
-        allowed_special: SpecialChoice = (),
-        disallowed_special: SpecialChoice = (),
+        allowed_special: Choice = (),
+        disallowed_special: Choice = (),
     ) -> list[int]:
         """The ids of a text.
 
@@ -228,115 +237,138 @@ class Tokenizer:
             TextError: the text holds a lone surrogate.
             TokenError: the text holds a disallowed special token, or one named is not known.
         """
-        check_text(text)
-        allowed = self._chosen(allowed_special)
-        disallowed = self._chosen(disallowed_special) - allowed
-        if disallowed:
-            _refuse(text, disallowed, allowed)
-        specials = compile_special_tokens(allowed)
-        if specials is None:
-            return self._encoder.encode(text)
-        ids: list[int] = []
-        end = 0
-        for match in specials.finditer(text):
-            ids += self._encoder.encode(text[end : match.start()])
-            ids.append(self._special_tokens[match.group()])
-            end = match.end()
-        ids += self._encoder.encode(text[end:])
-        return ids
+        return self._encode(text, self._specials.cutter(allowed_special, disallowed_special))
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of a text in which the text of a special token is ordinary text.
+
+        Raises:
+            TextError: the text holds a lone surrogate.
+        """
+        return self._encode(text, None)
+
+    def encode_with_offsets(
+        self,
+        text: str,
+        *,
+        allowed_special: Choice = (),
+        disallowed_special: Choice = (),
+    ) -> Encoding:
+        """The ids of a text, and where in it each token stands; see `encode`.
+
+        A token that holds part of a character spans all of it, so spans of characters may overlap.
+
+        >>> encoding = Tokenizer([(32, 195)]).encode_with_offsets("a é")
+        >>> encoding.ids, encoding.byte_spans
+        ([97, 256, 169], [(0, 1), (1, 3), (3, 4)])
+        >>> encoding.char_spans
+        [(0, 1), (1, 3), (2, 3)]
+        """
+        from bytepair.offsets import Encoding
+
+        cutter = self._specials.cutter(allowed_special, disallowed_special)
+        return Encoding.of(self._encode(text, cutter), self._vocab)
 
     def encode_batch(
         self,
         texts: Iterable[str],
         *,
-        allowed_special: SpecialChoice = (),
-        disallowed_special: SpecialChoice = (),
+        allowed_special: Choice = (),
+        disallowed_special: Choice = (),
     ) -> list[list[int]]:
         """The ids of each text; see `encode`."""
         if isinstance(texts, str):
             raise TypeError("encode_batch takes several texts; for one there is encode.")
-        return [
-            self.encode(
-                text, allowed_special=allowed_special, disallowed_special=disallowed_special
-            )
-            for text in texts
-        ]
+        cutter = self._specials.cutter(allowed_special, disallowed_special)
+        return [self._encode(text, cutter) for text in texts]
 
     def encode_array(
         self,
-        text: str,
+        text: str | bytes,
         *,
-        allowed_special: SpecialChoice = (),
-        disallowed_special: SpecialChoice = (),
+        allowed_special: Choice = (),
+        disallowed_special: Choice = (),
+        threads: int | None = None,
+        out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
         """The ids of a text as a numpy array of shape (tokens,).
 
         Its dtype is uint16 if every id of the vocabulary is below 65,536, else uint32.
+
+        Args:
+            text: a str, or its UTF-8, which saves making it.
+            allowed_special: see encode.
+            disallowed_special: see encode.
+            threads: the most to use, None for one a core; the ids are the same.
+            out: an array of that dtype for the ids, which need not be allocated then: of shape
+                (n,), n at least 16 more than the text has bytes. What is returned is its front.
         """
-        import numpy as np
+        from bytepair.id_arrays import encode_to_array
 
-        dtype = np.uint16 if self.vocab_size <= 1 << 16 else np.uint32
-        if not (allowed_special or disallowed_special):
-            check_text(text)
-            return self._encoder.encode_array(text, dtype)
-        ids = self.encode(
-            text, allowed_special=allowed_special, disallowed_special=disallowed_special
-        )
-        return np.array(ids, dtype)
+        cutter = self._specials.cutter(allowed_special, disallowed_special)
+        size, cores = self.vocab_size, as_threads(threads)
+        return encode_to_array(
+            self._encoder, cutter, [text], vocab_size=size, threads=cores, out=out
+        )[0]
 
-    def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
-        """The bytes of ids, joined: exact for every list of ids.
+    def encode_batch_array(
+        self,
+        texts: Iterable[str | bytes],
+        *,
+        allowed_special: Choice = (),
+        disallowed_special: Choice = (),
+        threads: int | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+        """The ids of texts, one after the other, and where each text's begin.
 
-        Raises:
-            TokenError: something is not an id of this tokenizer.
+        >>> tok = Tokenizer([(104, 105)])
+        >>> ids, offsets = tok.encode_batch_array(["hi you", "", "hi"])
+        >>> ids.tolist(), offsets.tolist()
+        ([256, 32, 121, 111, 117, 256], [0, 5, 5, 6])
+
+        Returns:
+            ids: (tokens,), see encode_array.
+            offsets: (texts + 1,); text i has ids[offsets[i]:offsets[i + 1]].
         """
-        size = self.vocab_size - len(self._special_tokens) if skip_special_tokens else None
-        vocab = self._vocab
-        return b"".join([vocab[i] for i in self._checked(ids) if size is None or i < size])
-
-    def decode(
-        self, ids: Iterable[int], *, errors: Errors = "replace", skip_special_tokens: bool = False
-    ) -> str:
-        """The text of ids: their bytes joined, then decoded.
-
-        >>> Tokenizer([]).decode([226, 130, 65])
-        '\N{REPLACEMENT CHARACTER}A'
-
-        Raises:
-            TokenError: something is not an id of this tokenizer.
-            UnicodeDecodeError: the bytes are not UTF-8, with errors="strict".
-        """
-        return self.decode_bytes(ids, skip_special_tokens=skip_special_tokens).decode(
-            "utf-8", errors
-        )
-
-    def stream_decoder(
-        self, *, errors: Errors = "replace", skip_special_tokens: bool = False
-    ) -> StreamDecoder:
-        """A decoder to feed ids as they come; it gives out only whole characters."""
-        return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
-
-    def _chosen(self, choice: SpecialChoice) -> set[str]:
-        if isinstance(choice, str):
-            if choice != "all":
-                raise TokenError(f"expected 'all' or a set of special tokens, got {choice!r}.")
-            return set(self._special_tokens)
-        choice = list(choice)  # any iterable, read once
-        unknown = [text for text in choice if text not in self._special_tokens]
-        if unknown:
-            raise TokenError(
-                f"{unknown[0]!r} is not a special token of this tokenizer: it has "
-                f"{list(self._special_tokens)}."
+        if isinstance(texts, str | bytes):
+            raise TypeError(
+                "encode_batch_array takes several texts; for one there is encode_array."
             )
-        return set(choice)
+        from bytepair.id_arrays import encode_to_array
 
-    def _checked(self, ids: Iterable[int]) -> Iterator[int]:
-        size = self.vocab_size
-        for value in ids.tolist() if hasattr(ids, "tolist") else ids:  # an array's own integers
-            token_id = value if type(value) is int else _as_id(value)
-            if not 0 <= token_id < size:
-                raise TokenError(f"{value!r} is not an id of this tokenizer: 0 to {size - 1} are.")
-            yield token_id
+        cutter = self._specials.cutter(allowed_special, disallowed_special)
+        size, cores = self.vocab_size, as_threads(threads)
+        return encode_to_array(self._encoder, cutter, texts, vocab_size=size, threads=cores)
+
+    def unused_ids(self, counts: ChunkCounts) -> list[int]:
+        """The ids that occur nowhere in a text: rows of an embedding that learn nothing from it.
+
+        Special tokens are not among them, for whether they occur is not in the counts. Needs numpy.
+
+        >>> from bytepair import ChunkCounts
+        >>> counts = ChunkCounts.count(["abcabc"])
+        >>> 97 in Tokenizer([(97, 98)]).unused_ids(counts)  # every a is in an ab
+        True
+
+        Raises:
+            ArtifactError: the counts were made with another pattern or other special tokens.
+        """
+        from bytepair.usage import count_ids
+
+        counts.check_made_with(self.pattern, tuple(self.special_tokens))
+        found = count_ids(self.merges, counts.counts).tolist()
+        return [token_id for token_id, number in enumerate(found) if not number]
+
+    def _encode(self, text: str, cutter: Cutter | None) -> list[int]:
+        check_text(text)
+        if cutter is None:
+            return self._encoder.encode(text)
+        ids: list[int] = []
+        for piece, special in cutter(text):
+            ids += self._encoder.encode(piece)
+            if special is not None:
+                ids.append(special)
+        return ids
 
     @classmethod
     def _of(cls, content: bpe_file.BpeFile) -> Tokenizer:
@@ -359,25 +391,5 @@ class Tokenizer:
     def __repr__(self) -> str:
         return (
             f"<Tokenizer of {self.vocab_size} ids, pattern {self.pattern.regex!r}, "
-            f"{len(self._special_tokens)} special tokens, sha256 {self.sha256[:12]}>"
+            f"{len(self._specials.ids)} special tokens, sha256 {self.sha256[:12]}>"
         )
-
-
-def _as_id(value: Any) -> int:
-    """An integer of another type than int, such as numpy's; a bool is none."""
-    if not isinstance(value, bool):
-        with contextlib.suppress(TypeError):
-            return operator.index(value)
-    raise TokenError(f"{value!r} is not an id: ids are integers.")
-
-
-def _refuse(text: str, disallowed: set[str], allowed: set[str]) -> None:
-    """Raise if a disallowed special token is the longest one at some place."""
-    specials = compile_special_tokens(disallowed | allowed)
-    for match in specials.finditer(text) if specials else ():
-        if match.group() in disallowed:
-            raise TokenError(
-                f"the text holds the special token {match.group()!r} at position {match.start()}: "
-                "name it in allowed_special to make it an id, or leave it out of "
-                "disallowed_special to make it ordinary text."
-            )

@@ -11,12 +11,13 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
-from bytepair.chunks import check_special_tokens, compile_special_tokens, cut
+from bytepair.chunks import cut
 from bytepair.errors import ArtifactError, TokenError
 from bytepair.export import ExportError
 from bytepair.files import StrPath
 from bytepair.merging import merge_chunk
 from bytepair.patterns import Pattern
+from bytepair.special_tokens import check_special_tokens, compile_special_tokens
 from bytepair.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The argument TOKENIZER: a bpe.json, or the name of a tokenizer of the pipeline in this folder."""
+"""The argument TOKENIZER of all commands: a bpe.json, a folder that holds one, or a name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from bytepair.corpora.documents import Split
+    from bytepair.tokenizer import Tokenizer
+
+in_option = click.option(
+    "-t",
+    "--tokenizer",
+    required=True,
+    metavar="TOKENIZER",
+    help="A bpe.json, a folder that holds one, or a tokenizer's name in this pipeline.",
+)
 
 
 def find_tokenizer(argument: str) -> tuple[str, Path]:
@@ -20,52 +28,24 @@ def find_tokenizer(argument: str) -> tuple[str, Path]:
     from bytepair.layout import TokenizerPaths
 
     named = TokenizerPaths(Path(), argument).bpe
-    if not Path(argument).is_file():
-        if named.is_file():
-            return argument, named
-        known = sorted(path.parent.name for path in Path("data", "tokenizers").glob("*/bpe.json"))
-        there = f" Here are: {', '.join(known)}." if known else ""
-        raise click.BadParameter(f"{argument!r} is neither a file nor a tokenizer's name.{there}")
-    path = Path(argument)
-    return path.parent.name if path.name == named.name else path.stem, path
+    for path in (Path(argument), Path(argument, named.name), named):
+        if path.is_file():
+            return path.resolve().parent.name if path.name == named.name else path.stem, path
+    known = sorted(path.parent.name for path in Path("data", "tokenizers").glob("*/bpe.json"))
+    there = f" Here are: {', '.join(known)}." if known else ""
+    raise click.BadParameter(
+        f"{argument!r} is neither a {named.name}, nor a folder that holds one, nor a tokenizer's "
+        f"name.{there}"
+    )
 
 
-def corpus_splits(name: str) -> dict[str, Split]:
-    """The splits of the corpus of a tokenizer of the pipeline, as far as they are at hand."""
-    from bytepair import params
-    from bytepair.corpora.documents import has_split, read_split
-    from bytepair.layout import SPLITS, CorpusPaths
-
-    file = Path("params.yaml")
-    if not file.is_file() or name not in params.names(file)[1]:
-        return {}
-    folder = CorpusPaths(Path(), params.load_tokenizer(file, name).corpus).splits
-    return {split: read_split(folder / split) for split in SPLITS if has_split(folder, split)}
-
-
-def split_texts(name: str, path: Path) -> dict[str, list[str]]:
-    """The documents of those splits, if the tokenizer at `path` is the pipeline's own."""
-    from bytepair.layout import TokenizerPaths
-
-    if path.resolve() != TokenizerPaths(Path(), name).bpe.resolve():
-        return {}
-    return {
-        split: [document.text for document in content.documents]
-        for split, content in corpus_splits(name).items()
-    }
-
-
-def read_texts(paths: tuple[Path, ...]) -> dict[str, list[str]]:
-    """The text of each file by the file's name.
+def load_tokenizer(argument: str) -> Tokenizer:
+    """Read it.
 
     Raises:
-        click.BadParameter: two files have the same name.
+        click.BadParameter: there is none.
+        TokenizerFileError: it is damaged.
     """
-    from bytepair.files import decode_utf8, read_bytes
+    from bytepair.tokenizer import Tokenizer
 
-    texts: dict[str, list[str]] = {}
-    for path in paths:
-        if path.name in texts:
-            raise click.BadParameter(f"two texts are named {path.name!r}: rename one.")
-        texts[path.name] = [decode_utf8(read_bytes(path), path)]
-    return texts
+    return Tokenizer.load(find_tokenizer(argument)[1])

@@ -84,7 +84,7 @@ def _open(argument: str) -> Entry:
 
 
 def _texts(first: str, paths: tuple[Path, ...]) -> list[Text]:
-    from bytepair.commands._tokenizers import corpus_splits, read_texts
+    from bytepair.commands._splits import corpus_splits, read_texts
     from bytepair.compare import Text
 
     if paths:
@@ -101,7 +101,7 @@ def _texts(first: str, paths: tuple[Path, ...]) -> list[Text]:
 
 
 def _trained(first: str, entry: Entry) -> Entry:
-    from bytepair.commands._tokenizers import corpus_splits
+    from bytepair.commands._splits import corpus_splits
     from bytepair.compare import train_huggingface
 
     train = corpus_splits(first).get("train")

@@ -123,7 +123,8 @@ def _load(
     wanted: bool | None,
     paths: tuple[Path, ...],
 ) -> tuple[str, Tokenizer, Proof]:
-    from bytepair.commands._tokenizers import find_tokenizer, read_texts, split_texts
+    from bytepair.commands._splits import read_texts, split_texts
+    from bytepair.commands._tokenizers import find_tokenizer
     from bytepair.export.publish import Proof
     from bytepair.tokenizer import Tokenizer
 

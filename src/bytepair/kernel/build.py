@@ -23,12 +23,12 @@ def declarations() -> str:
     return text + "".join(f"#define {name} {value}\n" for name, value in constants)
 
 
-def sources() -> list[str]:
-    """The C files, relative to the project, as setuptools wants them."""
+def files(suffix: str) -> list[str]:
+    """The files of C, relative to the project, as setuptools wants them."""
     root = HERE.parent.parent.parent
     return [
         path.relative_to(root).as_posix()
-        for path in sorted(HERE.glob("*.c"))
+        for path in sorted(HERE.glob(f"*{suffix}"))
         if path.stem != "_kernel"
     ]
 
@@ -38,7 +38,8 @@ ffibuilder.cdef(declarations())
 ffibuilder.set_source(
     "bytepair.kernel._kernel",
     '#include "bytepair.h"',
-    sources=sources(),
+    sources=files(".c"),
+    depends=files(".h"),
     include_dirs=[HERE.relative_to(HERE.parent.parent.parent).as_posix()],
     extra_compile_args=[] if sys.platform == "win32" else ["-std=c11", "-O3", "-pthread"],
     optional=True,

@@ -1,9 +1,8 @@
 /* The compiled core: counting chunks, training and encoding, exactly as the Python core does.
 
-   Plain C11, no Python. Every function that can fail returns a bp_status; on failure nothing that
-   the caller sees has changed, and the object can still be freed. Sizes are size_t, counts 64 bits.
-   Objects are not locked: one thread at a time may use a counter; any number may use an encoder's
-   tables through encoder objects of their own. */
+   Plain C11, no Python. Every function that can fail returns a bp_status; after a failure an object
+   can still be freed. Sizes are size_t, counts 64 bits. Nothing is locked: one thread at a time may
+   use a counter or an encoder, any number a scanner. */
 #ifndef BYTEPAIR_H
 #define BYTEPAIR_H
 
@@ -34,15 +33,38 @@ typedef struct {
     uint32_t first, last, klass;
 } bp_range;
 
+/* How many of the bytes, from the first, are UTF-8 (table 3-7 of the Unicode Standard): `size` if all
+   are. */
+size_t bp_valid_utf8(const uint8_t *text, size_t size);
+
+/* Scanning.
+
+   A scanner is a pattern with its classes. It does not change, so threads may share it; it must
+   outlive what uses it. Text is UTF-8; of other bytes no more is said than that none outside the text
+   is read, that joined chunks are the text again, and that no chunk is empty. */
+typedef struct bp_scanner bp_scanner;
+
+bp_status bp_scanner_new(bp_pattern pattern, const bp_range *ranges, size_t count,
+                         bp_scanner **scanner);
+void bp_scanner_free(bp_scanner *scanner);
+
+/* The length of the longest beginning of `text` after which a chunk begins for certain, whatever
+   comes before and after; 0 if there is none. So the parts can be counted or encoded apart. */
+size_t bp_safe_cut(const bp_scanner *scanner, const uint8_t *text, size_t size);
+
 /* Counting.
 
-   Text is fed in pieces of any size; `last` ends a document, over whose end no chunk reaches. */
+   Text is fed in pieces of any size; `last` ends a document, over whose end no chunk reaches. After
+   a failure the counts are of no use. */
 typedef struct bp_counter bp_counter;
 
-bp_status bp_counter_new(bp_pattern pattern, const bp_range *ranges, size_t count,
-                         bp_counter **counter);
+bp_status bp_counter_new(const bp_scanner *scanner, bp_counter **counter);
 void bp_counter_free(bp_counter *counter);
 bp_status bp_counter_feed(bp_counter *counter, const uint8_t *text, size_t size, int last);
+
+/* Several documents: text i ends at ends[i], the last at `size`. */
+bp_status bp_counter_feed_texts(bp_counter *counter, const uint8_t *text, size_t size,
+                                const uint64_t *ends, size_t texts);
 
 /* `times` more of a chunk that was cut elsewhere. */
 bp_status bp_counter_add(bp_counter *counter, const uint8_t *chunk, size_t size, uint64_t times);
@@ -53,13 +75,17 @@ bp_status bp_counter_merge(bp_counter *into, const bp_counter *from);
 /* How many distinct chunks there are, and how many bytes they have together. */
 void bp_counter_size(const bp_counter *counter, size_t *distinct, size_t *bytes);
 
-/* Writes the chunks, in no particular order, as bp_train takes them, and empties the counter as it
-   goes. */
+/* Writes the chunks, in no particular order, as bp_train takes them. */
 void bp_counter_take(bp_counter *counter, uint8_t *chunks, uint64_t *ends, uint64_t *counts);
 
-/* The length of the longest beginning of `text` after which a chunk begins for certain, whatever
-   comes before and after, under every named pattern; 0 if there is none. */
-size_t bp_safe_cut(const uint8_t *text, size_t size);
+/* The same chunks in the order of their bytes; the sorted arrays are as long as the given ones. */
+bp_status bp_counts_sort(const uint8_t *chunks, const uint64_t *ends, const uint64_t *counts,
+                         size_t distinct, uint8_t *sorted_chunks, uint64_t *sorted_ends,
+                         uint64_t *sorted_counts);
+
+/* Whether `size` bytes are that many chunks, none empty, each after the one before, and no count 0. */
+int bp_counts_are_sorted(const uint8_t *chunks, size_t size, const uint64_t *ends,
+                         const uint64_t *counts, size_t distinct);
 
 /* Training.
 
@@ -83,17 +109,22 @@ bp_status bp_train(const uint8_t *chunks, const uint64_t *ends, const uint64_t *
 
 typedef struct bp_encoder bp_encoder;
 
-/* Merge i makes id 256 + i of pairs[2 * i] and pairs[2 * i + 1]. */
-bp_status bp_encoder_new(const uint32_t *pairs, size_t merges, bp_encoder **encoder);
+/* Merge i makes id 256 + i of pairs[2 * i] and pairs[2 * i + 1]. Without a scanner (NULL) a text is
+   one chunk. */
+bp_status bp_encoder_new(const bp_scanner *scanner, const uint32_t *pairs, size_t merges,
+                         bp_encoder **encoder);
 void bp_encoder_free(bp_encoder *encoder);
 
-/* Cut texts by a named pattern; without, a text is one chunk. */
-bp_status bp_encoder_cut_by(bp_encoder *encoder, bp_pattern pattern, const bp_range *ranges,
-                            size_t count);
 bp_status bp_encode(bp_encoder *encoder, const uint8_t *text, size_t size, void *ids, size_t width,
                     size_t room, size_t *written);
 
-/* The same for a text cut already: chunk i ends at ends[i], the last at `size`. */
+/* Several texts, none of which a chunk leaves: text i ends at ends[i], the last at `size`, and its
+   ids at id_ends[i]. */
+bp_status bp_encode_texts(bp_encoder *encoder, const uint8_t *text, size_t size,
+                          const uint64_t *ends, size_t texts, void *ids, size_t width, size_t room,
+                          uint64_t *id_ends);
+
+/* A text cut already: chunk i ends at ends[i], the last at `size`. */
 bp_status bp_encode_chunks(bp_encoder *encoder, const uint8_t *text, size_t size,
                            const uint64_t *ends, size_t chunks, void *ids, size_t width,
                            size_t room, size_t *written);

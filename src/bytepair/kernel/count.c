@@ -6,15 +6,16 @@
    length in its top byte, those up to fifteen one of sixteen bytes, and only longer ones have their
    bytes elsewhere. A slot with no length is empty; a table is grown when five of eight are taken. */
 #include "keys.h"
+#include "pages.h"
 #include "scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 1024 /* a scan may find 63 more: the rest of a window */
+#define BATCH (BP_TINY ? 8 : 1024) /* a scan may find 63 more: the rest of a window */
 #define BATCH_ROOM (BATCH + 64)
-#define SCAN_BUFFER (256u << 10) /* stays in the second-level cache */
-#define FIRST_SLOTS 4096u
+#define SCAN_BUFFER (BP_TINY ? 160u : 256u << 10) /* stays in the second-level cache */
+#define FIRST_SLOTS (BP_TINY ? 8u : 4096u)
 
 typedef struct {
     uint64_t key, count;
@@ -30,7 +31,7 @@ typedef struct {
 } long_slot;
 
 struct bp_counter {
-    bp_scanner scanner;
+    const bp_scanner *scanner;
     short_slot *shorts;
     middle_slot *middles;
     long_slot *longs;
@@ -50,7 +51,7 @@ static inline int is_full(size_t used, size_t mask) {
 
 static bp_status grow_shorts(bp_counter *counter) {
     size_t mask = counter->short_mask * 2 + 1;
-    short_slot *slots = calloc(mask + 1, sizeof *slots);
+    short_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }
@@ -71,7 +72,7 @@ static bp_status grow_shorts(bp_counter *counter) {
 
 static bp_status grow_middles(bp_counter *counter) {
     size_t mask = counter->middle_mask * 2 + 1;
-    middle_slot *slots = calloc(mask + 1, sizeof *slots);
+    middle_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }
@@ -93,7 +94,7 @@ static bp_status grow_middles(bp_counter *counter) {
 
 static bp_status grow_longs(bp_counter *counter) {
     size_t mask = counter->long_mask * 2 + 1;
-    long_slot *slots = calloc(mask + 1, sizeof *slots);
+    long_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }
@@ -301,7 +302,7 @@ static bp_status count_buffer(bp_counter *counter, int last) {
     size_t found;
     memset(counter->text + counter->text_used, 0, BP_PADDING);
     do {
-        at = bp_scan(&counter->scanner, counter->text, at, end, last, work.starts, BATCH, &found);
+        at = bp_scan(counter->scanner, counter->text, at, end, last, work.starts, BATCH, &found);
         bp_status status = count_batch(counter, counter->text, &work, found);
         if (status != BP_OK) {
             return status;
@@ -347,15 +348,27 @@ bp_status bp_counter_feed(bp_counter *counter, const uint8_t *text, size_t size,
     return BP_OK;
 }
 
+bp_status bp_counter_feed_texts(bp_counter *counter, const uint8_t *text, size_t size,
+                                const uint64_t *ends, size_t texts) {
+    bp_status status = BP_OK;
+    uint64_t start = 0;
+    for (size_t i = 0; i < texts && status == BP_OK; start = ends[i++]) {
+        if (ends[i] < start || ends[i] > size) {
+            return BP_BAD_INPUT;
+        }
+        status = bp_counter_feed(counter, text + start, (size_t)(ends[i] - start), 1);
+    }
+    return status == BP_OK && start != size ? BP_BAD_INPUT : status;
+}
+
 /* ---- a counter ------------------------------------------------------------------------------ */
 
-bp_status bp_counter_new(bp_pattern pattern, const bp_range *ranges, size_t count,
-                         bp_counter **made) {
+bp_status bp_counter_new(const bp_scanner *scanner, bp_counter **made) {
     bp_counter *counter = calloc(1, sizeof *counter);
     if (counter == NULL) {
         return BP_NO_MEMORY;
     }
-    bp_status status = bp_scanner_init(&counter->scanner, pattern, ranges, count);
+    counter->scanner = scanner;
     counter->shorts = calloc(FIRST_SLOTS, sizeof *counter->shorts);
     counter->middles = calloc(FIRST_SLOTS, sizeof *counter->middles);
     counter->longs = calloc(FIRST_SLOTS / 4, sizeof *counter->longs);
@@ -363,13 +376,10 @@ bp_status bp_counter_new(bp_pattern pattern, const bp_range *ranges, size_t coun
     counter->short_mask = counter->middle_mask = FIRST_SLOTS - 1;
     counter->long_mask = FIRST_SLOTS / 4 - 1;
     counter->text_room = SCAN_BUFFER;
-    if (status == BP_OK && (counter->shorts == NULL || counter->middles == NULL ||
-                            counter->longs == NULL || counter->text == NULL)) {
-        status = BP_NO_MEMORY;
-    }
-    if (status != BP_OK) {
+    if (counter->shorts == NULL || counter->middles == NULL || counter->longs == NULL ||
+        counter->text == NULL) {
         bp_counter_free(counter);
-        return status;
+        return BP_NO_MEMORY;
     }
     *made = counter;
     return BP_OK;
@@ -377,7 +387,6 @@ bp_status bp_counter_new(bp_pattern pattern, const bp_range *ranges, size_t coun
 
 void bp_counter_free(bp_counter *counter) {
     if (counter != NULL) {
-        bp_scanner_free(&counter->scanner);
         free(counter->shorts);
         free(counter->middles);
         free(counter->longs);
@@ -456,17 +465,4 @@ bp_status bp_counter_merge(bp_counter *into, const bp_counter *from) {
         }
     }
     return status;
-}
-
-static inline int is_ascii_letter(uint8_t byte) {
-    return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
-}
-
-size_t bp_safe_cut(const uint8_t *text, size_t size) {
-    for (size_t at = size; at-- > 1;) {
-        if ((text[at] == ' ' || text[at] == '\n') && is_ascii_letter(text[at - 1])) {
-            return at;
-        }
-    }
-    return 0;
 }

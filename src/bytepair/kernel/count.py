@@ -3,61 +3,39 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bytepair.kernel import check, library
-
-BLOCK = 1 << 18  # bytes read from a file at a time
-
-
-class PackedCounts(Mapping[bytes, int]):
-    """Chunk counts as the kernel gives them; a mapping like any other to all else.
-
-    Attributes:
-        chunks: the distinct chunks' bytes, one after the other.
-        ends: where each ends, unsigned 64 bits.
-        numbers: how often each occurs, unsigned 64 bits.
-    """
-
-    def __init__(self, chunks: bytearray, ends: array[int], numbers: array[int]) -> None:
-        self.chunks, self.ends, self.numbers = chunks, ends, numbers
-        self._index: dict[bytes, int] | None = None
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def __iter__(self) -> Iterator[bytes]:
-        chunks = bytes(self.chunks)
-        start = 0
-        for end in self.ends:
-            yield chunks[start:end]
-            start = end
-
-    def __getitem__(self, chunk: bytes) -> int:
-        if self._index is None:
-            self._index = dict(zip(self, self.numbers, strict=True))
-        return self._index[chunk]
+from bytepair.kernel.scan import Scanner
+from bytepair.packed import PackedCounts
 
 
 class Counter:
-    """Counts the chunks of texts fed to it, cut by a named pattern (scanning.scanner)."""
+    """Counts the chunks of texts fed to it; one thread at a time may use it."""
 
-    def __init__(self, scanner: tuple[int, tuple[tuple[int, int, int], ...]]) -> None:
+    def __init__(self, scanner: Scanner) -> None:
         loaded = library()
         if loaded is None:
             raise RuntimeError("there is no kernel")
         self._ffi, self._lib = loaded
-        number, ranges = scanner
+        self._scanner = scanner  # must outlive the counter
         made = self._ffi.new("bp_counter **")
-        given = self._ffi.new("bp_range[]", list(ranges))
-        check(self._lib, self._lib.bp_counter_new(number, given, len(ranges), made))
+        check(self._lib, self._lib.bp_counter_new(scanner.pointer, made))
         self._counter = self._ffi.gc(made[0], self._lib.bp_counter_free)
 
     def feed(self, text: bytes | bytearray | memoryview, *, last: bool = True) -> None:
         """Count a text, or a piece of one with more to come."""
         data = self._ffi.from_buffer("uint8_t[]", text)
         check(self._lib, self._lib.bp_counter_feed(self._counter, data, len(data), last))
+
+    def feed_texts(self, text: bytes | bytearray, ends: array[int]) -> None:
+        """Count several texts, joined; text i ends at ends[i] (unsigned 64 bits)."""
+        data = self._ffi.from_buffer("uint8_t[]", text)
+        given = self._ffi.from_buffer("uint64_t[]", ends)
+        check(
+            self._lib,
+            self._lib.bp_counter_feed_texts(self._counter, data, len(data), given, len(ends)),
+        )
 
     def merge(self, other: Counter) -> None:
         """Add what another has counted."""

@@ -5,28 +5,22 @@
    bytes with their number, which are stored whole and the place advanced by the number. A batch is
    hashed and prefetched before it is looked up. Longer chunks, and results that do not fit a slot,
    have theirs in an arena. Both tables are emptied when they reach their bound, so the memory of an
-   encoder does not grow with the text.
-
-   A chunk that is not there is merged: the pair of the lowest rank first, all its occurrences left to
-   right. For words, the ranks of all pairs stand in an array that is searched for each merge. From
-   LONG_CHUNK bytes on they are in a heap, ordered by rank and then by place, with the tokens in a
-   doubly linked list: since a merge makes only pairs of a higher rank than its own, the heap gives
-   them in the order of the rule, and time is near-linear. */
+   encoder does not grow with the text. A chunk that is not there is merged (merge.c). */
 #include "keys.h"
+#include "merge.h"
+#include "pages.h"
 #include "scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 512
+#define BATCH (BP_TINY ? 8 : 512)
 #define BATCH_ROOM (BATCH + 64)
-#define FIRST_SLOTS (1u << 12)
-#define MOST_SLOTS (1u << 20)      /* 32 MB; five of eight are used at most */
-#define MOST_LONG_SLOTS (1u << 19)
-#define MOST_ARENA (64u << 20)     /* bytes of text and of ids */
+#define FIRST_SLOTS (BP_TINY ? 16u : 1u << 12)
+#define MOST_SLOTS (BP_TINY ? 64u : 1u << 20) /* 32 MB; five of eight are used at most */
+#define MOST_LONG_SLOTS (BP_TINY ? 8u : 1u << 19)
+#define MOST_ARENA (BP_TINY ? 4096u : 64u << 20) /* bytes of text and of ids */
 #define LONGEST_REMEMBERED 256u
-#define LONG_CHUNK 64u
-#define NO_ID UINT32_MAX
 #define IN_ARENA UINT16_MAX
 #define SLOT_IDS 7
 
@@ -41,16 +35,9 @@ typedef struct {
     uint32_t size, text, ids, number; /* offsets in the arenas; size 0 is empty */
 } long_slot;
 
-typedef struct {
-    uint64_t pair; /* left << 32 | right */
-    uint32_t id;   /* NO_ID is empty */
-} pair_slot;
-
 struct bp_encoder {
-    uint32_t *bytes; /* the id that two bytes make, or NO_ID: 64 K entries */
-    pair_slot *pairs;
-    size_t pair_mask;
-    size_t vocabulary; /* without special tokens */
+    const bp_scanner *scanner; /* NULL: a text is one chunk */
+    bp_merger merger;
 
     slot *slots;
     size_t mask, used;
@@ -60,211 +47,10 @@ struct bp_encoder {
     size_t texts_used, texts_room;
     uint32_t *arena;
     size_t arena_used, arena_room;
-
-    int is_cut;
-    bp_scanner scanner;
-
-    uint32_t *scratch; /* for merging long chunks */
-    size_t scratch_room;
-    uint64_t *heap;
-    size_t heap_room, heap_used;
 };
-
-/* ---- pairs ---------------------------------------------------------------------------------- */
 
 static inline int is_full(size_t used, size_t mask) {
     return used * 8 > mask * 5;
-}
-
-static inline size_t hash_pair(uint64_t pair) {
-    pair *= BP_MULTIPLY_1;
-    return (size_t)(pair >> 32 ^ pair >> 11);
-}
-
-/* The id that a pair becomes, or NO_ID. */
-static inline uint32_t merged(const bp_encoder *encoder, uint32_t left, uint32_t right) {
-    if ((left | right) < 256) {
-        return encoder->bytes[left << 8 | right];
-    }
-    const uint64_t pair = (uint64_t)left << 32 | right;
-    size_t place = hash_pair(pair) & encoder->pair_mask;
-    while (encoder->pairs[place].id != NO_ID) {
-        if (encoder->pairs[place].pair == pair) {
-            return encoder->pairs[place].id;
-        }
-        place = (place + 1) & encoder->pair_mask;
-    }
-    return NO_ID;
-}
-
-static bp_status add_pairs(bp_encoder *encoder, const uint32_t *pairs, size_t merges) {
-    for (size_t i = 0; i < merges; i++) {
-        const uint32_t left = pairs[2 * i], right = pairs[2 * i + 1], id = (uint32_t)(256 + i);
-        if (left >= id || right >= id || merged(encoder, left, right) != NO_ID) {
-            return BP_BAD_INPUT;
-        }
-        if ((left | right) < 256) {
-            encoder->bytes[left << 8 | right] = id;
-            continue;
-        }
-        const uint64_t pair = (uint64_t)left << 32 | right;
-        size_t place = hash_pair(pair) & encoder->pair_mask;
-        while (encoder->pairs[place].id != NO_ID) {
-            place = (place + 1) & encoder->pair_mask;
-        }
-        encoder->pairs[place] = (pair_slot){pair, id};
-    }
-    return BP_OK;
-}
-
-/* ---- merging one chunk ---------------------------------------------------------------------- */
-
-/* In place; returns the number of tokens. `ranks` is scratch of the same length. */
-static size_t merge_word(const bp_encoder *encoder, uint32_t *tokens, uint32_t *ranks,
-                         size_t number) {
-    for (size_t i = 0; i + 1 < number; i++) {
-        ranks[i] = merged(encoder, tokens[i], tokens[i + 1]);
-    }
-    while (number > 1) {
-        uint32_t best = NO_ID;
-        size_t first = 0;
-        for (size_t i = 0; i + 1 < number; i++) {
-            first = ranks[i] < best ? i : first;
-            best = ranks[i] < best ? ranks[i] : best;
-        }
-        if (best == NO_ID) {
-            break;
-        }
-        /* The leftmost occurrence; the next, if any, is the best of the next round. */
-        tokens[first] = best;
-        number--;
-        memmove(tokens + first + 1, tokens + first + 2, (number - first - 1) * sizeof *tokens);
-        memmove(ranks + first, ranks + first + 1, (number - first) * sizeof *ranks);
-        if (first > 0) {
-            ranks[first - 1] = merged(encoder, tokens[first - 1], best);
-        }
-        if (first + 1 < number) {
-            ranks[first] = merged(encoder, best, tokens[first + 1]);
-        }
-    }
-    return number;
-}
-
-static bp_status push(bp_encoder *encoder, uint32_t rank, uint32_t place) {
-    if (encoder->heap_used == encoder->heap_room) {
-        size_t room = encoder->heap_room < 1024 ? 1024 : encoder->heap_room * 2;
-        uint64_t *heap = room > SIZE_MAX / sizeof *heap
-                             ? NULL
-                             : realloc(encoder->heap, room * sizeof *heap);
-        if (heap == NULL) {
-            return BP_NO_MEMORY;
-        }
-        encoder->heap = heap;
-        encoder->heap_room = room;
-    }
-    const uint64_t entry = (uint64_t)rank << 32 | place;
-    size_t at = encoder->heap_used++;
-    while (at > 0 && encoder->heap[(at - 1) / 4] > entry) {
-        encoder->heap[at] = encoder->heap[(at - 1) / 4];
-        at = (at - 1) / 4;
-    }
-    encoder->heap[at] = entry;
-    return BP_OK;
-}
-
-static uint64_t pop(bp_encoder *encoder) {
-    uint64_t *heap = encoder->heap;
-    const uint64_t top = heap[0], entry = heap[--encoder->heap_used];
-    const size_t used = encoder->heap_used;
-    size_t at = 0;
-    for (;;) {
-        size_t child = 4 * at + 1, least = child;
-        if (child >= used) {
-            break;
-        }
-        for (size_t i = child + 1; i < child + 4 && i < used; i++) {
-            least = heap[i] < heap[least] ? i : least;
-        }
-        if (heap[least] >= entry) {
-            break;
-        }
-        heap[at] = heap[least];
-        at = least;
-    }
-    heap[at] = entry;
-    return top;
-}
-
-/* The heap and a linked list; `tokens` is followed by as many words of scratch again, twice. */
-static bp_status merge_long(bp_encoder *encoder, uint32_t *tokens, size_t number, size_t *left_over) {
-    uint32_t *following = tokens + number, *preceding = following + number;
-    const uint32_t end = (uint32_t)number;
-    bp_status status = BP_OK;
-    encoder->heap_used = 0;
-    for (uint32_t i = 0; i < end; i++) {
-        following[i] = i + 1;
-        preceding[i] = i - 1; /* wraps for the first: no place at all */
-        uint32_t rank = i + 1 < end ? merged(encoder, tokens[i], tokens[i + 1]) : NO_ID;
-        if (rank != NO_ID && (status = push(encoder, rank, i)) != BP_OK) {
-            return status;
-        }
-    }
-    while (encoder->heap_used > 0) {
-        const uint64_t entry = pop(encoder);
-        const uint32_t rank = (uint32_t)(entry >> 32), place = (uint32_t)entry;
-        if (tokens[place] == NO_ID || following[place] == end ||
-            merged(encoder, tokens[place], tokens[following[place]]) != rank) {
-            continue; /* what stood there has been merged since */
-        }
-        const uint32_t gone = following[place], after = following[gone];
-        tokens[place] = rank;
-        tokens[gone] = NO_ID;
-        following[place] = after;
-        if (after != end) {
-            preceding[after] = place;
-            uint32_t next = merged(encoder, rank, tokens[after]);
-            if (next != NO_ID && (status = push(encoder, next, place)) != BP_OK) {
-                return status;
-            }
-        }
-        if (preceding[place] != UINT32_MAX) {
-            uint32_t next = merged(encoder, tokens[preceding[place]], rank);
-            if (next != NO_ID && (status = push(encoder, next, preceding[place])) != BP_OK) {
-                return status;
-            }
-        }
-    }
-    size_t kept = 0;
-    for (uint32_t i = 0; i < end; i = following[i]) {
-        tokens[kept++] = tokens[i];
-    }
-    *left_over = kept;
-    return BP_OK;
-}
-
-/* The ids of a chunk, in the encoder's scratch. */
-static bp_status merge_chunk(bp_encoder *encoder, const uint8_t *chunk, size_t size,
-                             const uint32_t **ids, size_t *number) {
-    if (size >= UINT32_MAX / 4) {
-        return BP_TOO_LARGE;
-    }
-    if (3 * size > encoder->scratch_room) {
-        uint32_t *scratch = realloc(encoder->scratch, 3 * size * sizeof *scratch);
-        if (scratch == NULL) {
-            return BP_NO_MEMORY;
-        }
-        encoder->scratch = scratch;
-        encoder->scratch_room = 3 * size;
-    }
-    for (size_t i = 0; i < size; i++) {
-        encoder->scratch[i] = chunk[i];
-    }
-    *ids = encoder->scratch;
-    if (size >= LONG_CHUNK) {
-        return merge_long(encoder, encoder->scratch, size, number);
-    }
-    *number = merge_word(encoder, encoder->scratch, encoder->scratch + size, size);
-    return BP_OK;
 }
 
 /* ---- remembering ---------------------------------------------------------------------------- */
@@ -286,7 +72,7 @@ static bp_status make_room(bp_encoder *encoder) {
     }
     if (is_full(encoder->used, encoder->mask)) {
         const size_t mask = encoder->mask * 2 + 1;
-        slot *slots = calloc(mask + 1, sizeof *slots);
+        slot *slots = bp_new_table(mask + 1, sizeof *slots);
         if (slots == NULL) {
             return BP_NO_MEMORY;
         }
@@ -305,7 +91,7 @@ static bp_status make_room(bp_encoder *encoder) {
     }
     if (is_full(encoder->long_used, encoder->long_mask)) {
         const size_t mask = encoder->long_mask * 2 + 1;
-        long_slot *longs = calloc(mask + 1, sizeof *longs);
+        long_slot *longs = bp_new_table(mask + 1, sizeof *longs);
         if (longs == NULL) {
             return BP_NO_MEMORY;
         }
@@ -405,7 +191,7 @@ static bp_status encode_new(bp_encoder *encoder, output *out, const uint8_t *chu
                             uint64_t low, uint64_t high) {
     const uint32_t *ids;
     size_t number;
-    bp_status status = merge_chunk(encoder, chunk, size, &ids, &number);
+    bp_status status = bp_merge(&encoder->merger, chunk, size, &ids, &number);
     if (status != BP_OK || (status = make_room(encoder)) != BP_OK) {
         return status;
     }
@@ -452,7 +238,7 @@ static bp_status encode_long(bp_encoder *encoder, output *out, const uint8_t *ch
             }
         }
     }
-    bp_status status = merge_chunk(encoder, chunk, size, &ids, &number);
+    bp_status status = bp_merge(&encoder->merger, chunk, size, &ids, &number);
     if (status != BP_OK) {
         return status;
     }
@@ -565,7 +351,7 @@ static bp_status encode_part(bp_encoder *encoder, const uint8_t *at, const uint8
         const uint8_t *base = at;
         /* starts are 32 bits: a part is not longer than that */
         const uint8_t *stop = (size_t)(end - at) > UINT32_MAX / 2 ? at + UINT32_MAX / 2 : end;
-        at = bp_scan(&encoder->scanner, base, base, stop, last && stop == end, work.starts, BATCH,
+        at = bp_scan(encoder->scanner, base, base, stop, last && stop == end, work.starts, BATCH,
                      &found);
         bp_status status = encode_batch(encoder, base, &work, found, out);
         if (status != BP_OK) {
@@ -577,49 +363,90 @@ static bp_status encode_part(bp_encoder *encoder, const uint8_t *at, const uint8
 }
 
 static bp_status check_room(const bp_encoder *encoder, size_t size, size_t width, size_t room) {
-    if ((width != 2 && width != 4) || (width == 2 && encoder->vocabulary > 1 << 16)) {
+    if ((width != 2 && width != 4) || (width == 2 && encoder->merger.vocabulary > 1 << 16)) {
         return BP_BAD_INPUT;
     }
     return room < size || room - size < BP_SLACK ? BP_NO_ROOM : BP_OK;
 }
 
-bp_status bp_encode(bp_encoder *encoder, const uint8_t *text, size_t size, void *ids, size_t width,
-                    size_t room, size_t *written) {
-    bp_status status = check_room(encoder, size, width, room);
-    output out = {ids, width};
-    if (status != BP_OK || size == 0) {
-        *written = 0;
-        return status;
+/* One text, after whose end `readable` bytes may be read. */
+static bp_status encode_text(bp_encoder *encoder, const uint8_t *text, size_t size, size_t readable,
+                             output *out) {
+    if (size == 0) {
+        return BP_OK;
     }
-    if (!encoder->is_cut) {
-        const uint32_t *found;
+    if (encoder->scanner == NULL) {
+        const uint32_t *ids;
         size_t number;
-        status = merge_chunk(encoder, text, size, &found, &number);
+        bp_status status = bp_merge(&encoder->merger, text, size, &ids, &number);
         if (status == BP_OK) {
-            write_ids(&out, found, number);
-            *written = number;
+            write_ids(out, ids, number);
         }
         return status;
     }
-    /* Loads reach past the text, so its end is encoded from a copy with room after it. */
     const uint8_t *at = text, *end = text + size;
-    if (size > 2 * BP_PADDING) {
-        status = encode_part(encoder, at, end - BP_PADDING, 0, &out, &at);
+    bp_status status = BP_OK;
+    if (readable >= BP_PADDING) {
+        status = encode_part(encoder, at, end, 1, out, &at);
+        return status == BP_OK && at != end ? BP_TOO_LARGE : status; /* one chunk of gigabytes */
     }
+    /* Loads reach past the text, so its end is encoded from a copy with room after it. */
+    if (size > 2 * BP_PADDING) {
+        status = encode_part(encoder, at, end - BP_PADDING, 0, out, &at);
+        if (status != BP_OK) {
+            return status;
+        }
+    }
+    uint8_t few[6 * BP_PADDING];
     const size_t left = (size_t)(end - at);
-    uint8_t *tail = status == BP_OK ? malloc(left + BP_PADDING) : NULL;
+    uint8_t *tail = left + BP_PADDING <= sizeof few ? few : malloc(left + BP_PADDING);
     if (tail == NULL) {
-        return status == BP_OK ? BP_NO_MEMORY : status;
+        return BP_NO_MEMORY;
     }
     memcpy(tail, at, left);
     memset(tail + left, 0, BP_PADDING);
-    status = encode_part(encoder, tail, tail + left, 1, &out, &at);
+    status = encode_part(encoder, tail, tail + left, 1, out, &at);
     if (status == BP_OK && at != tail + left) {
-        status = BP_TOO_LARGE; /* one chunk of gigabytes */
+        status = BP_TOO_LARGE;
     }
-    free(tail);
-    *written = (size_t)(out.at - (uint8_t *)ids) / width;
+    if (tail != few) {
+        free(tail);
+    }
     return status;
+}
+
+static size_t ids_written(const output *out, const void *ids) {
+    return (size_t)(out->at - (const uint8_t *)ids) / out->width;
+}
+
+bp_status bp_encode(bp_encoder *encoder, const uint8_t *text, size_t size, void *ids, size_t width,
+                    size_t room, size_t *written) {
+    output out = {ids, width};
+    bp_status status = check_room(encoder, size, width, room);
+    if (status == BP_OK) {
+        status = encode_text(encoder, text, size, 0, &out);
+    }
+    if (status == BP_OK) {
+        *written = ids_written(&out, ids);
+    }
+    return status;
+}
+
+bp_status bp_encode_texts(bp_encoder *encoder, const uint8_t *text, size_t size,
+                          const uint64_t *ends, size_t texts, void *ids, size_t width, size_t room,
+                          uint64_t *id_ends) {
+    output out = {ids, width};
+    bp_status status = check_room(encoder, size, width, room);
+    uint64_t start = 0;
+    for (size_t i = 0; i < texts && status == BP_OK; start = ends[i++]) {
+        if (ends[i] < start || ends[i] > size) {
+            return BP_BAD_INPUT;
+        }
+        status = encode_text(encoder, text + start, (size_t)(ends[i] - start),
+                             (size_t)(size - ends[i]), &out);
+        id_ends[i] = ids_written(&out, ids);
+    }
+    return status == BP_OK && start != size ? BP_BAD_INPUT : status;
 }
 
 bp_status bp_encode_chunks(bp_encoder *encoder, const uint8_t *text, size_t size,
@@ -655,39 +482,28 @@ bp_status bp_encode_chunks(bp_encoder *encoder, const uint8_t *text, size_t size
     if (status == BP_OK && start != size) {
         status = BP_BAD_INPUT;
     }
-    *written = (size_t)(out.at - (uint8_t *)ids) / width;
+    if (status == BP_OK) {
+        *written = ids_written(&out, ids);
+    }
     return status;
 }
 
 /* ---- an encoder ----------------------------------------------------------------------------- */
 
-bp_status bp_encoder_new(const uint32_t *pairs, size_t merges, bp_encoder **made) {
-    if (merges > UINT32_MAX / 2 - 256) {
-        return BP_TOO_LARGE;
-    }
+bp_status bp_encoder_new(const bp_scanner *scanner, const uint32_t *pairs, size_t merges,
+                         bp_encoder **made) {
     bp_encoder *encoder = calloc(1, sizeof *encoder);
     if (encoder == NULL) {
         return BP_NO_MEMORY;
     }
-    size_t room = 1024;
-    while (room < 2 * merges) {
-        room *= 2;
-    }
-    encoder->vocabulary = 256 + merges;
-    encoder->pair_mask = room - 1;
+    encoder->scanner = scanner;
     encoder->mask = FIRST_SLOTS - 1;
     encoder->long_mask = FIRST_SLOTS / 8 - 1;
-    encoder->bytes = malloc(65536 * sizeof *encoder->bytes);
-    encoder->pairs = malloc(room * sizeof *encoder->pairs);
     encoder->slots = calloc(FIRST_SLOTS, sizeof *encoder->slots);
     encoder->longs = calloc(FIRST_SLOTS / 8, sizeof *encoder->longs);
-    bp_status status = BP_NO_MEMORY;
-    if (encoder->bytes != NULL && encoder->pairs != NULL && encoder->slots != NULL &&
-        encoder->longs != NULL) {
-        memset(encoder->bytes, 0xFF, 65536 * sizeof *encoder->bytes);
-        memset(encoder->pairs, 0xFF, room * sizeof *encoder->pairs);
-        status = add_pairs(encoder, pairs, merges);
-    }
+    bp_status status = encoder->slots == NULL || encoder->longs == NULL
+                           ? BP_NO_MEMORY
+                           : bp_merger_init(&encoder->merger, pairs, merges);
     if (status != BP_OK) {
         bp_encoder_free(encoder);
         return status;
@@ -696,29 +512,17 @@ bp_status bp_encoder_new(const uint32_t *pairs, size_t merges, bp_encoder **made
     return BP_OK;
 }
 
-bp_status bp_encoder_cut_by(bp_encoder *encoder, bp_pattern pattern, const bp_range *ranges,
-                            size_t count) {
-    bp_scanner_free(&encoder->scanner);
-    bp_status status = bp_scanner_init(&encoder->scanner, pattern, ranges, count);
-    encoder->is_cut = status == BP_OK;
-    return status;
-}
-
 size_t bp_encoder_remembers(const bp_encoder *encoder) {
     return encoder->used + encoder->long_used;
 }
 
 void bp_encoder_free(bp_encoder *encoder) {
     if (encoder != NULL) {
-        free(encoder->bytes);
-        free(encoder->pairs);
+        bp_merger_release(&encoder->merger);
         free(encoder->slots);
         free(encoder->longs);
         free(encoder->texts);
         free(encoder->arena);
-        bp_scanner_free(&encoder->scanner);
-        free(encoder->scratch);
-        free(encoder->heap);
         free(encoder);
     }
 }

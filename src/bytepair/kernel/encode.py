@@ -8,6 +8,10 @@ from itertools import accumulate
 from typing import Any
 
 from bytepair.kernel import check, library
+from bytepair.kernel.scan import Scanner
+
+# Room that an array of ids needs beyond one for each byte of the text: BP_SLACK in bytepair.h.
+SLACK = 16
 
 
 class Encoder:
@@ -15,15 +19,12 @@ class Encoder:
 
     An encoder remembers chunks, at most 655,360 short and 327,680 long ones, in about 120 MB.
 
-    Attributes:
-        slack: room that an array of ids needs beyond the bytes of the text.
+    Args:
+        merges: pairs of ids in rank order.
+        scanner: cuts texts; without one a text is a single chunk.
     """
 
-    def __init__(
-        self,
-        merges: Sequence[tuple[int, int]],
-        scanner: tuple[int, tuple[tuple[int, int, int], ...]] | None,
-    ) -> None:
+    def __init__(self, merges: Sequence[tuple[int, int]], scanner: Scanner | None) -> None:
         loaded = library()
         if loaded is None:
             raise RuntimeError("there is no kernel")
@@ -31,69 +32,83 @@ class Encoder:
         self._pairs = array("I", [token for pair in merges for token in pair])
         self._merges = len(merges)
         self._scanner = scanner
-        self.slack: int = self._lib.BP_SLACK
         self._idle: list[Any] = []
         self._new = self._ffi.new_allocator(should_clear_after_alloc=False)
 
     def encode(self, text: bytes) -> list[int]:
-        """The ids of a text, cut by the scanner; without one it is a single chunk."""
-        ids = self._new("uint32_t[]", len(text) + self._lib.BP_SLACK)
-        return self._ffi.unpack(ids, self.encode_into(text, ids, 4))  # type: ignore[no-any-return]
-
-    def encode_into(self, text: bytes, ids: Any, width: int) -> int:
-        """Write ids of `width` bytes, with room for len(text) + slack of them; returns how many."""
-        if not isinstance(ids, self._ffi.CData):
-            kind = "uint16_t[]" if width == 2 else "uint32_t[]"
-            ids = self._ffi.from_buffer(kind, ids, require_writable=True)
+        """The ids of a text."""
+        ids = self._new("uint32_t[]", len(text) + SLACK)
         written = self._ffi.new("size_t *")
-        encoder = self._take()
-        try:
-            data = self._ffi.from_buffer("uint8_t[]", text)
-            status = self._lib.bp_encode(
-                encoder, data, len(data), ids, width, len(data) + self._lib.BP_SLACK, written
-            )
-        finally:
-            self._idle.append(encoder)
-        check(self._lib, status)
-        return written[0]  # type: ignore[no-any-return]
+        data = self._ffi.from_buffer("uint8_t[]", text)
+        self._call(self._lib.bp_encode, data, len(data), ids, 4, len(data) + SLACK, written)
+        return self._ffi.unpack(ids, written[0])  # type: ignore[no-any-return]
+
+    def encode_into(
+        self, text: bytes | memoryview, ends: array[int], ids: Any, width: int
+    ) -> array[int]:
+        """Write the ids of texts that are joined, text i ending at ends[i] (unsigned 64 bits).
+
+        Args:
+            text: UTF-8.
+            ends: ascending, the last at the end of `text`.
+            ids: a writable buffer with room for len(text) + SLACK ids.
+            width: of an id, 2 or 4 bytes.
+
+        Returns:
+            where the ids of each text end in `ids`.
+        """
+        data = self._ffi.from_buffer("uint8_t[]", text)
+        room = self._ffi.from_buffer(
+            "uint16_t[]" if width == 2 else "uint32_t[]", ids, require_writable=True
+        )
+        id_ends = array("Q", bytes(8 * len(ends)))
+        self._call(
+            self._lib.bp_encode_texts,
+            data,
+            len(data),
+            self._ffi.from_buffer("uint64_t[]", ends),
+            len(ends),
+            room,
+            width,
+            len(room),
+            self._ffi.from_buffer("uint64_t[]", id_ends, require_writable=True),
+        )
+        return id_ends
 
     def encode_chunks(self, chunks: Sequence[bytes]) -> list[int]:
         """The ids of a text that is cut already."""
         text = b"".join(chunks)
         ends = array("Q", accumulate(map(len, chunks)))
-        ids = self._new("uint32_t[]", len(text) + self._lib.BP_SLACK)
+        ids = self._new("uint32_t[]", len(text) + SLACK)
         written = self._ffi.new("size_t *")
-        encoder = self._take()
+        self._call(
+            self._lib.bp_encode_chunks,
+            self._ffi.from_buffer("uint8_t[]", text),
+            len(text),
+            self._ffi.from_buffer("uint64_t[]", ends),
+            len(ends),
+            ids,
+            4,
+            len(text) + SLACK,
+            written,
+        )
+        return self._ffi.unpack(ids, written[0])  # type: ignore[no-any-return]
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        """Call a function of the kernel with an encoder that no other thread has."""
         try:
-            status = self._lib.bp_encode_chunks(
-                encoder,
-                self._ffi.from_buffer("uint8_t[]", text),
-                len(text),
-                self._ffi.from_buffer("uint64_t[]", ends),
-                len(ends),
-                ids,
-                4,
-                len(text) + self._lib.BP_SLACK,
-                written,
-            )
+            encoder = self._idle.pop()
+        except IndexError:
+            encoder = self._make()
+        try:
+            status = function(encoder, *arguments)
         finally:
             self._idle.append(encoder)
         check(self._lib, status)
-        return self._ffi.unpack(ids, written[0])  # type: ignore[no-any-return]
-
-    def _take(self) -> Any:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._make()
 
     def _make(self) -> Any:
         made = self._ffi.new("bp_encoder **")
         pairs = self._ffi.from_buffer("uint32_t[]", self._pairs)
-        check(self._lib, self._lib.bp_encoder_new(pairs, self._merges, made))
-        encoder = self._ffi.gc(made[0], self._lib.bp_encoder_free)
-        if self._scanner is not None:
-            number, ranges = self._scanner
-            given = self._ffi.new("bp_range[]", list(ranges))
-            check(self._lib, self._lib.bp_encoder_cut_by(encoder, number, given, len(ranges)))
-        return encoder
+        scanner = self._ffi.NULL if self._scanner is None else self._scanner.pointer
+        check(self._lib, self._lib.bp_encoder_new(scanner, pairs, self._merges, made))
+        return self._ffi.gc(made[0], self._lib.bp_encoder_free)

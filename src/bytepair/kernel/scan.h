@@ -18,30 +18,69 @@ enum {
 };
 
 /* Bytes that a chunk's end must be away from the end of the text to be certain: the longest
-   look-ahead is one character, or a contraction of three bytes. */
+   look-ahead is one character, or a contraction of three bytes. Where a rule looks further, to the
+   end of a run, it says itself that it came to the end of the text. */
 #define BP_LOOKAHEAD 8
 
 /* Bytes after the end of the text that must be readable: a window is loaded whole. */
 #define BP_PADDING 64
 
-/* Two stages: the block of a code point, then its class in the block. */
-typedef struct {
-    uint8_t block[0x1100];
-    uint8_t *classes; /* 256 a block */
-} bp_classes;
+/* The end of the chunk that begins at `at`, which is before `end`. If `last` is zero more text
+   follows: then the answer is right if it is BP_LOOKAHEAD bytes before `end`. */
+typedef const uint8_t *(*bp_rule)(const bp_scanner *, const uint8_t *at, const uint8_t *end,
+                                  int last);
 
-typedef struct bp_scanner bp_scanner;
 struct bp_scanner {
     bp_pattern pattern;
-    bp_classes table;
+    bp_rule rule;
     uint8_t ascii[128];
-    /* The end of the chunk that begins at `at`, which is before `end`. */
-    const uint8_t *(*chunk_end)(const bp_scanner *, const uint8_t *at, const uint8_t *end);
+    uint8_t block[0x1100]; /* of a code point, by its upper bits; then its class in the block */
+    uint8_t *classes;      /* 256 a block */
 };
 
-bp_status bp_scanner_init(bp_scanner *scanner, bp_pattern pattern, const bp_range *ranges,
-                          size_t count);
-void bp_scanner_free(bp_scanner *scanner);
+/* In rules.c: how a pattern cuts, and the length of 's 't 'd 'm 'll 've 're after an apostrophe at
+   `at`, else 0. NULL for a pattern that has no number here. */
+bp_rule bp_rule_of(bp_pattern pattern);
+size_t bp_contraction(const uint8_t *at, const uint8_t *end);
+
+static inline int bp_has_contractions(bp_pattern pattern) {
+    return pattern != BP_WORDS;
+}
+
+static inline int bp_is_space(int klass) {
+    return klass >= BP_SPACE;
+}
+
+/* The class of the character at `at`, and its length in bytes. What is not UTF-8 is one byte of
+   class OTHER: callers check their text, this only must not read past `end`. */
+static inline int bp_class_at(const bp_scanner *scanner, const uint8_t *at, const uint8_t *end,
+                              size_t *width) {
+    uint32_t lead = at[0];
+    if (lead < 0x80) {
+        *width = 1;
+        return scanner->ascii[lead];
+    }
+    ptrdiff_t left = end - at;
+    uint32_t code;
+    if (lead >= 0xC2 && lead < 0xE0 && left > 1) {
+        *width = 2;
+        code = (lead & 0x1F) << 6 | (at[1] & 0x3Fu);
+    } else if (lead >= 0xE0 && lead < 0xF0 && left > 2) {
+        *width = 3;
+        code = (lead & 0x0F) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu);
+    } else if (lead >= 0xF0 && lead < 0xF5 && left > 3) {
+        *width = 4;
+        code = (lead & 0x07) << 18 | (at[1] & 0x3Fu) << 12 | (at[2] & 0x3Fu) << 6 |
+               (at[3] & 0x3Fu);
+        if (code > 0x10FFFF) {
+            code = 0x10FFFF;
+        }
+    } else {
+        *width = 1;
+        return BP_OTHER;
+    }
+    return scanner->classes[256u * scanner->block[code >> 8] + (code & 255)];
+}
 
 /* Writes the starts of up to `room` chunks of [at, end), relative to `base`, and returns where it
    stopped, which is the start of the next chunk and is written after the last. If `last` is zero

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
-from itertools import accumulate
 
 from bytepair.kernel import library
-from bytepair.kernel.count import PackedCounts
-
-
-def _arrays(counts: Mapping[bytes, int]) -> tuple[bytes | bytearray, array[int], array[int]]:
-    if isinstance(counts, PackedCounts):
-        return counts.chunks, counts.ends, counts.numbers
-    ends = array("Q", accumulate(map(len, counts)))
-    return b"".join(counts), ends, array("Q", counts.values())
+from bytepair.packed import PackedCounts
 
 
 def train(
@@ -33,7 +24,8 @@ def train(
         return None
     ffi, lib = loaded
     try:
-        chunks, ends, numbers = _arrays(counts)
+        packed = PackedCounts.of(counts)
+        chunks, ends, numbers = packed.chunks, packed.ends, packed.numbers
         room = max(0, min(merges, len(chunks) - len(ends)))  # a merge takes away a token
         pairs = ffi.new("uint32_t[]", 2 * room)
         pair_counts = ffi.new("uint64_t[]", room)
