@@ -117,37 +117,43 @@ def check_merges(merges: Any) -> tuple[Pair, ...]:
     if not isinstance(merges, Sequence) or isinstance(merges, str):
         raise TokenizerFileError(f"expected a list of pairs, got {_shown(merges)}")
     checked = []
-    vocabulary = {bytes([byte]): byte for byte in range(256)}
-    tokens = list(vocabulary)
+    tokens = [bytes([byte]) for byte in range(256)]
+    ids = {token: number for number, token in enumerate(tokens)}
     total = 0
-    for number, merge in enumerate(merges):
-        new = 256 + number
-        if not isinstance(merge, Sequence) or isinstance(merge, str) or len(merge) != 2:
-            raise TokenizerFileError(f"merge {number} is {_shown(merge)}: a merge is a pair of ids")
-        for part in merge:
-            if type(part) is not int:
-                raise TokenizerFileError(f"merge {number} holds {_shown(part)}, which is not an id")
-            if not 0 <= part < new:
-                raise TokenizerFileError(
-                    f"merge {number} holds id {part}, but only ids 0 to {new - 1} exist before it"
-                )
-        left, right = merge
+    for new, merge in enumerate(merges, start=256):
+        left, right = _pair(merge, new)
         size = len(tokens[left]) + len(tokens[right])
         total += size
         if size > MAX_TOKEN_BYTES or total > MAX_VOCABULARY_BYTES:
             raise TokenizerFileError(
-                f"merge {number} makes a token of {size} bytes; the limits are {MAX_TOKEN_BYTES} "
-                f"bytes a token and {MAX_VOCABULARY_BYTES} bytes in all"
+                f"merge {new - 256} makes a token of {size} bytes; the limits are "
+                f"{MAX_TOKEN_BYTES} bytes a token and {MAX_VOCABULARY_BYTES} bytes in all"
             )
         token = tokens[left] + tokens[right]
-        if token in vocabulary:
+        if ids.setdefault(token, new) != new:
             raise TokenizerFileError(
-                f"merge {number} {[left, right]} makes the bytes of id {vocabulary[token]} again"
+                f"merge {new - 256} {[left, right]} makes the bytes of id {ids[token]} again"
             )
-        vocabulary[token] = new
         tokens.append(token)
         checked.append((left, right))
     return tuple(checked)
+
+
+def _pair(merge: Any, new: int) -> Pair:
+    """Two ids made before id `new`."""
+    is_sequence = type(merge) in (tuple, list) or isinstance(merge, Sequence)
+    if not is_sequence or isinstance(merge, str) or len(merge) != 2:
+        raise TokenizerFileError(f"merge {new - 256} is {_shown(merge)}: a merge is a pair of ids")
+    left, right = merge
+    if type(left) is type(right) is int and 0 <= left < new and 0 <= right < new:
+        return left, right
+    for part in merge:
+        if type(part) is not int:
+            raise TokenizerFileError(f"merge {new - 256} holds {_shown(part)}, which is not an id")
+    part = left if not 0 <= left < new else right
+    raise TokenizerFileError(
+        f"merge {new - 256} holds id {part}, but only ids 0 to {new - 1} exist before it"
+    )
 
 
 def check_train_sha256(value: Any) -> str | None:

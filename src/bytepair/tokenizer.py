@@ -66,18 +66,23 @@ class Tokenizer(Decoder):
         special_tokens: Sequence[str] = (),
         train_sha256: str | None = None,
     ) -> None:
-        self._content = bpe_file.BpeFile(
-            pattern=Pattern.of(pattern),
-            special_tokens=check_special_tokens(special_tokens),
-            train_sha256=bpe_file.check_train_sha256(train_sha256),
-            merges=bpe_file.check_merges(merges),
+        self._set(
+            bpe_file.BpeFile(
+                pattern=Pattern.of(pattern),
+                special_tokens=check_special_tokens(special_tokens),
+                train_sha256=bpe_file.check_train_sha256(train_sha256),
+                merges=bpe_file.check_merges(merges),
+            )
         )
-        self._sha256 = sha256(self._content.to_bytes())
+
+    def _set(self, content: bpe_file.BpeFile) -> None:
+        self._content = content
+        self._sha256: str | None = None  # made when asked for
         tokens = [bytes([byte]) for byte in range(256)]
-        for left, right in self._content.merges:
+        for left, right in content.merges:
             tokens.append(tokens[left] + tokens[right])
-        super().__init__(tokens, self._content.special_tokens)
-        self._encoder = make_encoder(self._content.merges, self._content.pattern)
+        super().__init__(tokens, content.special_tokens)
+        self._encoder = make_encoder(content.merges, content.pattern)
 
     @classmethod
     def train(
@@ -190,6 +195,8 @@ class Tokenizer(Decoder):
     @property
     def sha256(self) -> str:
         """The tokenizer's identity: the hash of the bytes that `save` writes."""
+        if self._sha256 is None:
+            self._sha256 = sha256(self._content.to_bytes())
         return self._sha256
 
     @property
@@ -372,12 +379,10 @@ class Tokenizer(Decoder):
 
     @classmethod
     def _of(cls, content: bpe_file.BpeFile) -> Tokenizer:
-        return cls(
-            content.merges,
-            pattern=content.pattern,
-            special_tokens=content.special_tokens,
-            train_sha256=content.train_sha256,
-        )
+        """From content that is checked."""
+        tokenizer = cls.__new__(cls)
+        tokenizer._set(content)  # noqa: SLF001
+        return tokenizer
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._of, (self._content,)  # noqa: SLF001

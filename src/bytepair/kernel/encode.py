@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from bytepair.kernel import check, library
@@ -29,7 +29,7 @@ class Encoder:
         if loaded is None:
             raise RuntimeError("there is no kernel")
         self._ffi, self._lib = loaded
-        self._pairs = array("I", [token for pair in merges for token in pair])
+        self._pairs = array("I", chain.from_iterable(merges))
         self._merges = len(merges)
         self._scanner = scanner
         self._idle: list[Any] = []
