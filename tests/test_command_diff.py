@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import pipeline
 from bytepair import Tokenizer
-from bytepair.diffing import compare_merges
-from bytepair.word_cuts import compare_on_text
+from bytepair.explore.diffing import compare_merges
+from bytepair.explore.word_cuts import compare_on_text
 from commands import refused, run
 
 TEXT = "low lower lowest newer newest wide wider widest naïve café\tlow-low  \n new low" * 2

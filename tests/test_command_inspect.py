@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import pipeline
 from bytepair import ChunkCounts, Tokenizer
 from bytepair.errors import TokenError
-from bytepair.inspection import DEEPEST, find_token, quoted, tree, unquoted
+from bytepair.explore.inspection import DEEPEST, find_token, quoted, tree, unquoted
 from commands import refused, run
 
 SHERLOCK = pipeline.ROOT / "data" / "tokenizers" / "sherlock-512"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import pipeline
 from bytepair import ChunkCounts, Tokenizer
+from bytepair.explore.sweep_plot import sweep_svg
+from bytepair.explore.sweeping import Trial, sweep
 from bytepair.files import read_json
-from bytepair.sweep_plot import sweep_svg
-from bytepair.sweeping import Trial, sweep
 from bytepair.training import train
 from commands import refused, run
 

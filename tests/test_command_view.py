@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import pipeline
 from bytepair import Pattern, Tokenizer
 from bytepair.errors import TextError
+from bytepair.explore.piecewise import BLOCK, pieces
+from bytepair.explore.viewing import BAR, View
 from bytepair.kernel import library
 from bytepair.patterns import PRESETS
-from bytepair.piecewise import BLOCK, pieces
-from bytepair.viewing import BAR, View
 from commands import piped, refused, run
 
 COLOURED = re.compile(r"\x1b\[(?:30;48;5;(\d+)|7)m(.*?)\x1b\[0m", re.DOTALL)

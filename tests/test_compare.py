@@ -9,7 +9,8 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from bytepair import Tokenizer
 from bytepair.cli import main
-from bytepair.compare import (
+from bytepair.corpora.documents import read_split
+from bytepair.explore.comparing import (
     Entry,
     Text,
     compare,
@@ -18,7 +19,6 @@ from bytepair.compare import (
     table,
     train_huggingface,
 )
-from bytepair.corpora.documents import read_split
 from bytepair.export import ExportError
 from bytepair.export.prove import prove_on
 from bytepair.export.publish import Proof

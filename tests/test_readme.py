@@ -118,3 +118,18 @@ def test_stage_help_names_the_argument():
     assert b"NAME" in run.stdout
     run = subprocess.run([sys.executable, script], check=False, capture_output=True)
     assert run.returncode == 2
+
+
+def test_commands_print_what_is_shown(tmp_path):
+    """The blocks marked `output`, in a copy of the checkout without arrays or corpora."""
+    project = pipeline.copy_project(tmp_path / "project")
+    blocks = re.findall(r"<!-- output.*?-->\n```console\n(.*?)```", README, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, shown = example.split("\n", 1)
+            run = subprocess.run(
+                command, shell=True, cwd=project, env=pipeline.environment(project),
+                check=True, capture_output=True,
+            )  # fmt: skip
+            assert run.stdout.decode() == shown, command

@@ -10,7 +10,7 @@ import click
 from bytepair.commands import examples
 
 if TYPE_CHECKING:
-    from bytepair.compare import Entry, Text
+    from bytepair.explore.comparing import Entry, Text
 
 _READ = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -55,7 +55,7 @@ def compare(
     which the package bpe-openai holds. bytes/token counts a separator between documents as one
     token; tokens/word counts as words what stands between white space.
     """
-    from bytepair.compare import compare, table
+    from bytepair.explore.comparing import compare, table
     from bytepair.files import dump_json
 
     entries = list(map(_open, tokenizers))
@@ -73,7 +73,7 @@ def compare(
 
 def _open(argument: str) -> Entry:
     from bytepair.commands._tokenizers import find_tokenizer
-    from bytepair.compare import Entry, open_vocabulary
+    from bytepair.explore.comparing import Entry, open_vocabulary
     from bytepair.export.published import PUBLISHED
     from bytepair.tokenizer import Tokenizer
 
@@ -85,7 +85,7 @@ def _open(argument: str) -> Entry:
 
 def _texts(first: str, paths: tuple[Path, ...]) -> list[Text]:
     from bytepair.commands._splits import corpus_splits, read_texts
-    from bytepair.compare import Text
+    from bytepair.explore.comparing import Text
 
     if paths:
         return [Text(name, documents) for name, documents in read_texts(paths).items()]
@@ -102,7 +102,7 @@ def _texts(first: str, paths: tuple[Path, ...]) -> list[Text]:
 
 def _trained(first: str, entry: Entry) -> Entry:
     from bytepair.commands._splits import corpus_splits
-    from bytepair.compare import train_huggingface
+    from bytepair.explore.comparing import train_huggingface
 
     train = corpus_splits(first).get("train")
     if train is None:

@@ -10,12 +10,12 @@ import click
 from bytepair.commands import examples
 from bytepair.commands._texts import FILE, read_text
 from bytepair.commands._tokenizers import load_tokenizer
-from bytepair.inspection import counted, pattern_name, quoted
+from bytepair.explore.inspection import counted, pattern_name, quoted
 
 if TYPE_CHECKING:
-    from bytepair.diffing import Merge, MergeDifference
+    from bytepair.explore.diffing import Merge, MergeDifference
+    from bytepair.explore.word_cuts import TextDifference
     from bytepair.tokenizer import Tokenizer
-    from bytepair.word_cuts import TextDifference
 
 
 @click.command(
@@ -43,7 +43,7 @@ def diff(a: str, b: str, text: BinaryIO | None, number: int) -> None:
     a run of characters without ASCII white space; it is cut differently if the tokens inside of it
     have other edges. Special tokens are text.
     """
-    from bytepair.diffing import compare_merges
+    from bytepair.explore.diffing import compare_merges
 
     tokenizers = load_tokenizer(a), load_tokenizer(b)
     for line in _facts(*tokenizers):
@@ -51,7 +51,7 @@ def diff(a: str, b: str, text: BinaryIO | None, number: int) -> None:
     for line in _merges(compare_merges(*tokenizers), number):
         click.echo(line)
     if text is not None:
-        from bytepair.word_cuts import compare_on_text
+        from bytepair.explore.word_cuts import compare_on_text
 
         found = compare_on_text(*tokenizers, read_text(text), examples=number)
         for line in _text(found):

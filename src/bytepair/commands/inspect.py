@@ -42,7 +42,7 @@ def inspect(tokenizer: str, number: int | None, text: Path | None, token: str | 
     A line an id: its token, the number of its bytes, the bytes, and the two tokens it was merged
     from. What cannot be seen is written as bytes in hex.
     """
-    from bytepair import inspection
+    from bytepair.explore import inspection
 
     loaded = load_tokenizer(tokenizer)
     if token is not None:

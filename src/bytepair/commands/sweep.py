@@ -13,7 +13,7 @@ from bytepair.commands._texts import FILE, FILES, counter, read_text
 from bytepair.patterns import PRESETS, Pattern
 
 if TYPE_CHECKING:
-    from bytepair.sweeping import Trial
+    from bytepair.explore.sweeping import Trial
 
 NO_PATTERN = "none"
 _OUTPUT = click.Path(dir_okay=False, path_type=Path)
@@ -83,10 +83,10 @@ def sweep(
     the largest size; the merges of a smaller vocabulary are the first of these. The sha256 is that
     of the bpe.json which `bytepair train` would write.
     """
+    from bytepair.explore.sweep_plot import sweep_svg
+    from bytepair.explore.sweeping import sweep
     from bytepair.files import write_bytes, write_json
     from bytepair.special_tokens import check_special_tokens
-    from bytepair.sweep_plot import sweep_svg
-    from bytepair.sweeping import sweep
 
     trials: list[Trial] = []
     found = sweep(

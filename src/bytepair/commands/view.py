@@ -37,8 +37,8 @@ def view(file: BufferedReader, tokenizer: str, allow_special: tuple[str, ...], c
     a whole character, or would not be seen, as bytes in hex. The last line counts. A text may be
     large: it is read piece by piece.
     """
-    from bytepair.piecewise import pieces
-    from bytepair.viewing import View
+    from bytepair.explore.piecewise import pieces
+    from bytepair.explore.viewing import View
 
     loaded = load_tokenizer(tokenizer)
     choice = allowed(allow_special)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bytepair.inspection import counted, visible
+from bytepair.explore.inspection import counted, visible
 
 BAR, NEWLINE = "│", "↵"
 

@@ -1,0 +1,1 @@
+"""Looking at tokenizers: what the commands show. Nothing but commands imports it."""
