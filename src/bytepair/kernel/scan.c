@@ -200,47 +200,7 @@ static int knows_class(bp_pattern pattern, uint32_t klass) {
     return klass <= BP_LINE && (pattern == BP_O200K || klass < BP_UPPER || klass > BP_MARK);
 }
 
-static bp_status classes_init(bp_scanner *scanner, const bp_range *ranges, size_t count) {
-    uint8_t *flat = calloc(0x110000, 1);
-    uint8_t *blocks = malloc(256 * 256);
-    size_t used = 0;
-    if (flat == NULL || blocks == NULL) {
-        free(flat);
-        free(blocks);
-        return BP_NO_MEMORY;
-    }
-    bp_status status = BP_OK;
-    for (size_t i = 0; i < count && status == BP_OK; i++) {
-        const bp_range *range = &ranges[i];
-        if (range->first > range->last || range->last > 0x10FFFF ||
-            !knows_class(scanner->pattern, range->klass)) {
-            status = BP_BAD_INPUT;
-        } else {
-            memset(flat + range->first, (int)range->klass, range->last - range->first + 1);
-        }
-    }
-    for (size_t b = 0; b < 0x1100 && status == BP_OK; b++) {
-        size_t same = 0;
-        while (same < used && memcmp(blocks + 256 * same, flat + 256 * b, 256) != 0) {
-            same++;
-        }
-        if (same == 256) {
-            status = BP_TOO_LARGE;
-        } else {
-            if (same == used) {
-                memcpy(blocks + 256 * used++, flat + 256 * b, 256);
-            }
-            scanner->block[b] = (uint8_t)same;
-        }
-    }
-    free(flat);
-    if (status != BP_OK) {
-        free(blocks);
-        return status;
-    }
-    scanner->classes = blocks;
-    return BP_OK;
-}
+#define CODE_POINTS 0x110000u
 
 bp_status bp_scanner_new(bp_pattern pattern, const bp_range *ranges, size_t count,
                          bp_scanner **made) {
@@ -254,12 +214,22 @@ bp_status bp_scanner_new(bp_pattern pattern, const bp_range *ranges, size_t coun
     }
     scanner->pattern = pattern;
     scanner->rule = rule;
-    bp_status status = classes_init(scanner, ranges, count);
+    scanner->classes = calloc(CODE_POINTS, 1);
+    bp_status status = scanner->classes == NULL ? BP_NO_MEMORY : BP_OK;
+    for (size_t i = 0; i < count && status == BP_OK; i++) {
+        const bp_range *range = &ranges[i];
+        if (range->first > range->last || range->last >= CODE_POINTS ||
+            !knows_class(pattern, range->klass)) {
+            status = BP_BAD_INPUT;
+        } else {
+            memset(scanner->classes + range->first, (int)range->klass,
+                   range->last - range->first + 1);
+        }
+    }
     if (status != BP_OK) {
-        free(scanner);
+        bp_scanner_free(scanner);
         return status;
     }
-    memcpy(scanner->ascii, scanner->classes + 256u * scanner->block[0], sizeof scanner->ascii);
     *made = scanner;
     return BP_OK;
 }

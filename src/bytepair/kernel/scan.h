@@ -33,9 +33,7 @@ typedef const uint8_t *(*bp_rule)(const bp_scanner *, const uint8_t *at, const u
 struct bp_scanner {
     bp_pattern pattern;
     bp_rule rule;
-    uint8_t ascii[128];
-    uint8_t block[0x1100]; /* of a code point, by its upper bits; then its class in the block */
-    uint8_t *classes;      /* 256 a block */
+    uint8_t *classes; /* of each code point; a megabyte, of which a text needs a few pages */
 };
 
 /* In rules.c: how a pattern cuts, and the length of 's 't 'd 'm 'll 've 're after an apostrophe at
@@ -58,7 +56,7 @@ static inline int bp_class_at(const bp_scanner *scanner, const uint8_t *at, cons
     uint32_t lead = at[0];
     if (lead < 0x80) {
         *width = 1;
-        return scanner->ascii[lead];
+        return scanner->classes[lead];
     }
     ptrdiff_t left = end - at;
     uint32_t code;
@@ -79,7 +77,7 @@ static inline int bp_class_at(const bp_scanner *scanner, const uint8_t *at, cons
         *width = 1;
         return BP_OTHER;
     }
-    return scanner->classes[256u * scanner->block[code >> 8] + (code & 255)];
+    return scanner->classes[code];
 }
 
 /* Writes the starts of up to `room` chunks of [at, end), relative to `base`, and returns where it
