@@ -405,13 +405,13 @@ def test_examples_in_the_help_run(project, monkeypatch):
     monkeypatch.chdir(project)
     invoke = CliRunner().invoke
     examples = set()
-    for command in ([], *([name] for name in main.commands)):
+    for command in ([], ["check"], ["verify"]):
         shown = invoke(main, [*command, "--help"]).output.partition("Examples:\n")[2]
         assert "    bytepair " in shown
-        examples |= set(re.findall(r"(?m)^ +bytepair (.+)$", shown))
+        examples |= set(re.findall(r"(?m)^ +bytepair ((?:check|verify).*)$", shown))
+    assert len(examples) > 3
     for example in examples:
         assert invoke(main, example.split()).exit_code == 0, example
-    assert invoke(main, ["--version"]).output == "bytepair, version 0.1.0\n"
 
 
 FIRST = [
