@@ -102,10 +102,11 @@ KERNEL = "src/bytepair/kernel/"
 KERNEL_SOURCES = {
     f"src/bytepair/{module}.py": {f"{KERNEL}{name}" for name in ("build.py", "bytepair.h", *names)}
     for module, names in {
-        "packed": ("sort.c",),
+        "packed": ("order.h", "sort.c"),
         "kernel/scan": ("keys.h", "rules.c", "scan.c", "scan.h", "utf8.c", "vector.h"),
         "kernel/count": ("count.c", "keys.h", "scan.h"),
         "kernel/encode": ("encode.c", "keys.h", "merge.c", "merge.h", "scan.h"),
+        "kernel/merge_counts": ("memory.h", "merge_counts.c", "order.h"),
         "kernel/train": ("memory.h", "train.c", "train_pairs.h", "train_text.h"),
     }.items()
 }

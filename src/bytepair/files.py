@@ -49,15 +49,22 @@ def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
-        Path(temporary).replace(path)
+        put_in_place(temporary, path)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk
             error.filename = os.fspath(path)
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def put_in_place(written: StrPath, path: StrPath) -> None:
+    """Replace the file at `path` by one in the same file system, on the disk before it is there."""
+    with open(written, "rb+") as file:  # noqa: PTH123
+        os.fsync(file.fileno())
+    Path(written).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(written).replace(path)
 
 
 def dump_json(value: Any, *, indent: int | None = 1) -> bytes:
