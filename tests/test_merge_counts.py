@@ -180,9 +180,9 @@ def test_facts_are_read_as_they_were_written(tmp_path):
     assert facts.to_json() == {
         "distinct": 2, "total": 2**63 + 3, "bytes": 3, "longest": 2, "files": dict(facts.sha256),
     }  # fmt: skip
-    assert RunFacts.from_json(facts.to_json(), "receipt.json") == facts
+    assert RunFacts.from_json(facts.to_json(), Path("receipt.json")) == facts
     with pytest.raises(ArtifactError, match=r"receipt.json: longest must be a whole number"):
-        RunFacts.from_json({**facts.to_json(), "longest": -1}, "receipt.json")
+        RunFacts.from_json({**facts.to_json(), "longest": -1}, Path("receipt.json"))
 
 
 def test_memory_does_not_grow_with_the_runs(tmp_path):

@@ -49,22 +49,15 @@ def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-        put_in_place(temporary, path)
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
+        Path(temporary).replace(path)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk
             error.filename = os.fspath(path)
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
-
-
-def put_in_place(written: StrPath, path: StrPath) -> None:
-    """Replace the file at `path` by one in the same file system, on the disk before it is there."""
-    with open(written, "rb+") as file:  # noqa: PTH123
-        os.fsync(file.fileno())
-    Path(written).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(written).replace(path)
 
 
 def dump_json(value: Any, *, indent: int | None = 1) -> bytes:
@@ -144,7 +137,12 @@ def write_record(path: StrPath, record: dict[str, Any]) -> None:
     What a stage leaves for the next ones is such a record; its own hash covers it, and the hashes
     in it cover the files beside it.
     """
-    write_json(path, {**record, _SEAL: sha256(dump_json(record))})
+    write_bytes(path, record_bytes(record))
+
+
+def record_bytes(record: dict[str, Any]) -> bytes:
+    """The bytes that write_record writes."""
+    return dump_json({**record, _SEAL: sha256(dump_json(record))})
 
 
 def read_record(path: StrPath) -> dict[str, Any]:
@@ -153,7 +151,11 @@ def read_record(path: StrPath) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is absent, or not every byte is as it was written.
     """
-    data = read_bytes(path)
+    return parse_record(read_bytes(path), path)
+
+
+def parse_record(data: bytes, path: StrPath) -> dict[str, Any]:
+    """The same for bytes that have been read; `path` is for the message."""
     record = parse_json(data, path)
     with contextlib.suppress(AttributeError, TypeError, ValueError):  # not what we would write
         seal = record.pop(_SEAL, None)

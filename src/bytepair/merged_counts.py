@@ -26,7 +26,6 @@ import numpy as np
 
 from bytepair.errors import ArtifactError
 from bytepair.fields import COUNT, SHA256, check_fields
-from bytepair.files import StrPath
 from bytepair.kernel import library
 from bytepair.kernel.merge_counts import Merger, not_sorted, too_large
 from bytepair.packed import PackedCounts, from_little_endian, little_endian
@@ -59,7 +58,7 @@ class RunFacts:
         }
 
     @classmethod
-    def from_json(cls, value: Any, path: StrPath) -> RunFacts:
+    def from_json(cls, value: Any, path: Path) -> RunFacts:
         """What `to_json` gave.
 
         Raises:
@@ -108,7 +107,9 @@ class RunWriter:
         self._hashes = {name: hashlib.sha256() for name in RUN_FILES}
         self._distinct = self._total = self._size = self._longest = 0
 
-    def write(self, chunks: bytes | memoryview, ends: array[int], counts: array[int]) -> None:
+    def write(
+        self, chunks: bytes | bytearray | memoryview, ends: array[int], counts: array[int]
+    ) -> None:
         """The next chunks in order; `ends` are places in the whole run."""
         if not ends:
             return
