@@ -3,9 +3,9 @@
     STORE/counts/NAME/         chunks.bin, ends.bin, counts.bin   as ChunkCounts.save writes them
     STORE/tokens/SPLIT/NAME/   tokens.npy, documents.npy, index.json   as write_tokens does
 
-Each folder has a receipt.json, written last. The same task gives the same bytes wherever and however
-often it runs; where its receipt is there already, nothing runs. Where documents come from, and in
-which split each is, a task's source knows: nothing here reads a shard.
+Each folder has a receipt.json, written last. The same task gives the same bytes wherever and
+however often it runs; where its receipt is there already, nothing runs. Where documents come from,
+and in which split each is, a task's source knows: nothing here reads a shard.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def encode_shard(task: EncodeTask) -> Done:
 
 
 def merge_shards(tasks: Sequence[CountTask], folder: Path, *, memory: int) -> ChunkCounts:
-    """Add up the counts of shards that are done into `folder`, as ChunkCounts.save would write them.
+    """Add up the counts of shards that are done, into the files that ChunkCounts.save writes.
 
     Returns:
         counts of nothing with the pattern and hash of these: they may not fit in memory.
