@@ -19,6 +19,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bytepair.corpora.manifest import Manifest
 from bytepair.corpora.shards import make_manifest
@@ -45,7 +46,7 @@ MEMORY = 512_000_000
 LETTERS = np.frombuffer(b"etaoinshrdlucmfwypvbgkqjxz", np.uint8)
 
 
-def words(generator: np.random.Generator, number: int) -> np.ndarray:
+def words(generator: np.random.Generator, number: int) -> NDArray[np.uint8]:
     """Words of seven letters with a space before: (number, 8)."""
     made = np.full((number, 8), ord(" "), np.uint8)
     made[:, 1:] = LETTERS[generator.integers(0, len(LETTERS), (number, 7))]
@@ -70,10 +71,10 @@ def generate(folder: Path, *, shards: int, size: int, new: float) -> None:
         temporary.replace(path)
 
 
-def prepare(folder: Path, **text: float) -> Manifest:
+def prepare(folder: Path, *, shards: int, size: int, new: float) -> Manifest:
     """The corpus, made if it is not there."""
     (folder / "text").mkdir(parents=True, exist_ok=True)
-    generate(folder / "text", **text)  # type: ignore[arg-type]
+    generate(folder / "text", shards=shards, size=size, new=new)
     if not (folder / "manifest.json").exists():
         rules = ReadRules(separator=SEPARATOR)
         make_manifest([f"{folder}/text/*.txt"], rules, skip=0).save(folder / "manifest.json")
@@ -114,15 +115,14 @@ def encode_tasks(folder: Path, bpe: bytes) -> list[EncodeTask]:
 
 def measure(folder: Path, what: str, params: EngineParams) -> None:
     """One run; its figures as a line of JSON."""
+    start = time.perf_counter()
     if what == "merge":
-        run = lambda: merge_shards(count_tasks(folder), folder / "counts", memory=MEMORY)  # noqa: E731
+        merge_shards(count_tasks(folder), folder / "counts", memory=MEMORY)
     elif what == "count":
-        run = lambda: run_shards(what, count_shard, count_tasks(folder), params)  # noqa: E731
+        run_shards(what, count_shard, count_tasks(folder), params)
     else:
         bpe = (folder / "bpe.json").read_bytes()
-        run = lambda: run_shards(what, encode_shard, encode_tasks(folder, bpe), params)  # noqa: E731
-    start = time.perf_counter()
-    run()
+        run_shards(what, encode_shard, encode_tasks(folder, bpe), params)
     wall = time.perf_counter() - start
     usage = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     figures = {
