@@ -20,7 +20,7 @@ STANDARD_LIBRARY_ONLY = (
     "kernel.count", "kernel.train", "kernel.encode", "encoding", "streaming", "tokenizer", "reference", "fields", "layout",
 )  # fmt: skip
 TOKENIZER_SIDE = {*STANDARD_LIBRARY_ONLY, "id_arrays", "tokens", "arrays", "ngram", "baseline", "comparison", "metrics"} - {
-    "errors", "files", "layout",
+    "errors", "fields", "files", "layout",
 }  # fmt: skip
 
 

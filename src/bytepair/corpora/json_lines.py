@@ -184,7 +184,7 @@ def _parse(line: bytes) -> Any:
 def _is_deep(record: Any) -> bool:
     """Whether lists and objects are nested more than MAX_DEPTH deep."""
     level = [record]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [
             item
             for value in level

@@ -112,7 +112,7 @@ def _check_columns(schema: Any, names: Iterable[str], url: str) -> None:
         first, *rest = name.split(".")
         found: Any = schema.field(first).type if schema.names.count(first) == 1 else None
         for part in rest:
-            is_there = types.is_struct(found) and found.get_field_index(part) >= 0
+            is_there = found and types.is_struct(found) and found.get_field_index(part) >= 0
             found = found.field(part).type if is_there else None
         if found is None:
             raise CorpusError(

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 PAUSES = (0.5, 1, 2, 4)  # seconds before each further try
 BLOCK = 8 << 20  # bytes asked of a server at a time
+_HTTP = ("http://", "https://")
 _WILDCARD = re.compile(r"[*?\[]")
+_WILDCARD_OF_HTTP = re.compile(r"[*\[]")  # a ? begins the query
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError, ImportError)
 
 T = TypeVar("T")
@@ -79,7 +81,7 @@ def shard_name(url: str) -> str:
     >>> shard_name("https://example.org/a/b.txt.gz?key=1")
     'b.txt.gz'
     """
-    path = urlsplit(url).path if url.startswith(("http://", "https://")) else url
+    path = urlsplit(url).path if url.startswith(_HTTP) else url
     return path.rpartition("/")[2]
 
 
@@ -117,7 +119,8 @@ def _open_local(path: str) -> io.BufferedReader:
 def _find_remote(pattern: str) -> list[str]:
     def find() -> list[str]:
         filesystem, path = _file_system(pattern)
-        if not _WILDCARD.search(path) or filesystem.isfile(path):
+        wildcard = _WILDCARD_OF_HTTP if pattern.startswith(_HTTP) else _WILDCARD
+        if not wildcard.search(path):
             return [pattern]
         found = filesystem.glob(path, detail=True)
         return [
@@ -196,24 +199,37 @@ def _attempt(url: str, action: Callable[[], T]) -> T:
         try:
             return action()
         except Exception as error:  # noqa: BLE001  each file system has exceptions of its own
-            if pause is None or isinstance(error, _FINAL) or _has_changed(error):
-                _refuse(url, error)
+            if pause is None or _is_final(_true(error, url)):
+                _refuse(url, _true(error, url))
             time.sleep(pause)
     raise AssertionError
 
 
-def _has_changed(error: Exception) -> bool:
+def _true(error: Exception, url: str) -> BaseException:
+    """What happened: fsspec says that a file is not there whatever an http server answers."""
+    is_hidden = isinstance(error, FileNotFoundError) and url.startswith(_HTTP)
+    return error.__cause__ or error if is_hidden else error
+
+
+def _is_final(error: BaseException) -> bool:
+    """Whether asking again would not help."""
+    status = getattr(error, "status", None)  # of an answer by http
+    refused = isinstance(status, int) and 400 <= status < 500 and status not in {408, 429}
+    return refused or isinstance(error, _FINAL) or _has_changed(error)
+
+
+def _has_changed(error: BaseException) -> bool:
     """Whether the object is another one than was opened: s3fs says so, by If-Match."""
     return isinstance(error, OSError) and error.errno == errno.EBUSY
 
 
-def _refuse(url: str, error: Exception) -> NoReturn:
+def _refuse(url: str, error: BaseException) -> NoReturn:
     if isinstance(error, ImportError):
         raise FetchError(f"{url}: {error}. Install it: pip install 'bytepair[shards]'.") from None
     if _has_changed(error):
         raise CorpusError(f"{url}: the shard was changed while it was read.") from None
     reason = str(error) or type(error).__name__
-    tries = "" if isinstance(error, _FINAL) else f", {len(PAUSES) + 1} times"
+    tries = "" if _is_final(error) else f", {len(PAUSES) + 1} times"
     raise FetchError(
         f"{url}: {type(error).__name__}: {reason}{tries}. Is the URL right, and the server there?"
     ) from None

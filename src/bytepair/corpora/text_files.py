@@ -80,7 +80,7 @@ class _Lines:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._ahead = stream.read(BLOCK).removeprefix(BOM)
+        self._ahead = stream.read(len(BOM)).removeprefix(BOM) + stream.read(BLOCK)
 
     def read(self, size: int) -> bytes:
         """Some bytes, `size` and more at times; none at the end."""
