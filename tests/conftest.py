@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+import headless
 import pipeline
+import report_page
+from bytepair import Tokenizer
+from bytepair.layout import TokenizerPaths
 
 # No time limits, since a busy machine is no defect; 100 examples where a test says no number.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,6 +39,17 @@ def corpus_cache():
 
 
 @pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium; without one, skip or fail."""
+    with headless.chromium() as found:
+        if isinstance(found, str):
+            if os.environ.get("BYTEPAIR_REQUIRE_BROWSER") == "1":
+                pytest.fail(found)
+            pytest.skip(found)
+        yield found
+
+
+@pytest.fixture(scope="session")
 def sample_project(tmp_path_factory):
     """A copy of the project in which the stages of the bundled sample have run; not to be changed."""
     project = pipeline.copy_project(tmp_path_factory.mktemp("sample"))
@@ -50,3 +65,16 @@ def project(corpus_cache, tmp_path_factory):
     project = pipeline.copy_project(tmp_path_factory.mktemp("project"))
     pipeline.run_pipeline(project)
     return project
+
+
+@pytest.fixture(scope="session")
+def sample_page(sample_project, tmp_path_factory):
+    """The report of the bundled sample, as the command writes it."""
+    path = tmp_path_factory.mktemp("report") / "sample-512.html"
+    report_page.bytepair(sample_project, "report", "sample-512", "--output", str(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def sample(sample_project):
+    return Tokenizer.load(TokenizerPaths(sample_project, "sample-512").bpe)

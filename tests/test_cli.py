@@ -42,7 +42,7 @@ def test_help_says_what_the_command_says_of_itself(name):
 
 def test_every_module_of_a_command_is_listed():
     folder = pipeline.ROOT / "src" / "bytepair" / "commands"
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    modules = {path.stem for path in folder.glob("[!_]*.py")}
     assert modules == {name.replace("-", "_") for name in COMMANDS}
 
 

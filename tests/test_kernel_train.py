@@ -1,14 +1,12 @@
-"""Training with the kernel: equal to the Python core, at the edges, without memory, in time."""
+"""Training with the kernel: equal to the Python core, at the edges, in time."""
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 import time
 from array import array
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +18,6 @@ from bytepair.packed import PackedCounts
 from bytepair.training import Training, train, train_in_python
 from test_training import chunk_counts
 
-SOURCES = Path(kernel.__file__).parent
 needs_kernel = pytest.mark.skipif(kernel.library() is None, reason="the kernel is not built")
 
 
@@ -232,48 +229,3 @@ def test_c19_four_million_bytes_without_an_edge(text):
         seconds.append(time.process_time() - start)
     assert seconds[1] < 16 * seconds[0] + 0.5
     assert seconds[1] < 10
-
-
-def compiler(name, *options):
-    """A C compiler that takes these options, or skip."""
-    command = shutil.which(name)
-    if command is None:
-        pytest.skip(f"there is no {name}")
-    probe = [command, *options, "-x", "c", "-", "-o", os.devnull]
-    program = b"int main(void) { return 0; }"
-    if subprocess.run(probe, check=False, input=program, capture_output=True).returncode:
-        pytest.skip(f"{name} does not take {' '.join(options)}")
-    return [command, *options]
-
-
-@pytest.mark.parametrize("name", ["gcc", "clang"])
-def test_the_source_gives_no_warning_and_has_no_state(name, tmp_path):
-    flags = ("-std=c11", "-O3", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic")
-    target = tmp_path / "train.o"
-    command = [
-        *compiler(name, *flags),
-        "-Werror",
-        "-c",
-        str(SOURCES / "train.c"),
-        "-o",
-        str(target),
-    ]
-    subprocess.run(command, check=True)
-    if shutil.which("nm"):
-        symbols = subprocess.run(["nm", str(target)], check=True, capture_output=True).stdout
-        kinds = {line.split()[-2:][0] for line in symbols.decode().splitlines()}
-        assert kinds <= set("TtUr")  # no data, initialized or not, that could change
-
-
-def test_when_memory_ends_nothing_leaks_or_is_written(tmp_path):
-    """The fuzz target without a fuzzer: each allocation fails in turn, under the sanitizers."""
-    flags = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    target = tmp_path / "fuzz_train"
-    source = SOURCES / "fuzz" / "fuzz_train.c"
-    seeds = sorted((SOURCES / "fuzz" / "seeds" / "train").iterdir())
-    subprocess.run(
-        [*compiler("cc", *flags), "-DSTANDALONE", str(source), "-o", str(target)], check=True
-    )
-    result = subprocess.run([target, *seeds], check=False, capture_output=True)
-    assert (result.returncode, result.stdout) == (0, b"all as expected\n"), result.stderr.decode()
-    assert len(seeds) >= 7

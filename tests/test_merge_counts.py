@@ -1,7 +1,6 @@
 """Merging sorted runs: equal to adding dicts, in any memory, with and without the kernel."""
 
 import dataclasses
-import os
 import random
 import shutil
 import subprocess
@@ -18,9 +17,7 @@ from bytepair import kernel, merged_counts
 from bytepair.errors import ArtifactError
 from bytepair.merged_counts import RUN_FILES, RunFacts, SortedRun, merge_runs, write_run
 from bytepair.packed import PackedCounts
-from test_kernel_train import compiler
 
-SOURCES = Path(kernel.__file__).parent
 needs_kernel = pytest.mark.skipif(kernel.library() is None, reason="the kernel is not built")
 BOTH = [pytest.param(True, marks=needs_kernel, id="kernel"), pytest.param(False, id="python")]
 
@@ -208,27 +205,3 @@ def test_memory_does_not_grow_with_the_runs(tmp_path):
     distinct, kilobytes = map(int, result.stdout.split())
     assert distinct == 2_000_000
     assert kilobytes < 16 << 10
-
-
-@pytest.mark.parametrize("name", ["gcc", "clang"])
-def test_the_source_gives_no_warning(name, tmp_path):
-    flags = ("-std=c11", "-O3", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic")
-    command = [*compiler(name, *flags), "-Werror", "-c", "-o", str(tmp_path / "merge_counts.o")]
-    subprocess.run([*command, str(SOURCES / "merge_counts.c")], check=True)
-
-
-def test_when_memory_ends_nothing_leaks_or_is_read_beyond(tmp_path):
-    """The fuzz target without a fuzzer: allocations fail and windows are of any size, sanitized."""
-    flags = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    target = tmp_path / "fuzz_merge_counts"
-    source = SOURCES / "fuzz" / "fuzz_merge_counts.c"
-    subprocess.run(
-        [*compiler("cc", *flags), "-DSTANDALONE", str(source), "-o", str(target)], check=True
-    )
-    result = subprocess.run(
-        [target],
-        check=False,
-        capture_output=True,
-        env={**os.environ, "ASAN_OPTIONS": "detect_leaks=1"},
-    )
-    assert (result.returncode, result.stdout) == (0, b"all as expected\n"), result.stderr.decode()

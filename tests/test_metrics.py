@@ -1,10 +1,12 @@
 import json
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 
 from bytepair import baseline
 from bytepair.errors import ArtifactError
+from bytepair.intrinsic import renyi_efficiency
 from bytepair.metrics import measure, report
 from bytepair.tokens import open_tokens, write_tokens
 
@@ -80,7 +82,13 @@ def test_measure(splits):
     figures = measured(splits)
     assert figures == {
         "train": {"bytes": TRAIN_BYTES, "tokens": 7, "bytes_per_token": 5.142857},
-        "val": {"bytes": 6, "tokens": 2, "bytes_per_token": 3.0},
+        "val": {
+            "bytes": 6,
+            "tokens": 2,
+            "bytes_per_token": 3.0,
+            "fertility": 2.0,
+            "renyi_efficiency": 0.0,
+        },
         "test": {"bytes": 19, "tokens": 5, "bytes_per_token": 3.8},
         "vocab": {"requested": 300, "size": SIZE, "unused_on_train": SIZE - 6},
     }
@@ -113,7 +121,9 @@ def test_bits_per_byte_is_what_the_baseline_says(splits, tmp_path):
     loaded = baseline.load_baseline(tmp_path / "baseline", tokenizer_sha256=A)
     assert loaded.manifest == trained.manifest
     figures = measured(splits, baseline=loaded)
-    assert list(figures["val"]) == ["bytes", "tokens", "bytes_per_token", "bits_per_byte"]
+    assert list(figures["val"]) == [
+        "bytes", "tokens", "bytes_per_token", "bits_per_byte", "fertility", "renyi_efficiency",
+    ]  # fmt: skip
     assert figures["val"]["bits_per_byte"] == loaded.manifest["val"]["bits_per_byte"] > 0
     assert list(measured({"train": splits["train"]}, baseline=loaded)) == ["train", "vocab"]
 
@@ -184,7 +194,9 @@ def test_many_blocks(write, monkeypatch):
 
 def test_report(splits):
     lists = reported(splits)
-    assert list(lists) == ["longest_tokens", "unused_on_train", "documents", "val_cost"]
+    assert list(lists) == [
+        "longest_tokens", "unused_on_train", "intrinsic", "documents", "val_cost",
+    ]  # fmt: skip
     assert lists["val_cost"] is None
     assert lists["longest_tokens"][:5] == [
         {"id": 257, "text": "the"},
@@ -208,12 +220,23 @@ def test_report(splits):
             {"name": "five", "bytes": 4, "tokens": 3, "bytes_per_token": 1.333333},
         ],
     }
+    assert list(lists["intrinsic"]) == ["train", "val", "test"]
+    # `the c` and ` <e2><80>é`, with an empty document and two separators.
+    assert lists["intrinsic"]["train"] == {
+        "words": 3,
+        "fertility": 1.666667,
+        "renyi_efficiency": renyi_efficiency(np.bincount([257, 32, 99, 260, 260, 258, 259], minlength=SIZE)),
+        "share_used": round(6 / SIZE, 6),
+        "seen_fewer_than": [
+            {"times": 1, "tokens": SIZE - 6}, *({"times": n, "tokens": SIZE} for n in (5, 20, 100)),
+        ],
+    }  # fmt: skip
     json.dumps(lists, allow_nan=False)
 
 
 def test_report_without_test_or_train(splits):
     lists = reported(splits, special_ids=(), show_test=False)
-    assert list(lists["documents"]) == ["train", "val"]
+    assert list(lists["documents"]) == list(lists["intrinsic"]) == ["train", "val"]
     assert lists["longest_tokens"][0] == {"id": 261, "text": "<longest special of all>"}
     del splits["train"]
     lists = reported(splits, special_ids=(), show_test=False)

@@ -72,12 +72,13 @@ def test_a_subclass_stays_one_and_a_batch_is_no_str():
 
 
 def test_public_methods():
-    public = {name for name in vars(Tokenizer) if not name.startswith("_")}
+    public = {name for name in dir(Tokenizer) if not name.startswith("_")}
     assert public == {
         "train", "from_counts", "trace_from_counts", "load", "save", "sha256", "vocab_size",
         "vocab", "merges", "special_tokens", "pattern", "train_sha256", "encode", "encode_batch",
         "encode_array", "encode_batch_array", "train_files", "decode_bytes", "decode",
-        "stream_decoder",
+        "stream_decoder", "encode_ordinary", "encode_with_offsets", "decode_with_offsets",
+        "bos_id", "eos_id", "pad_id", "unk_id", "unused_ids",
     }  # fmt: skip
 
 

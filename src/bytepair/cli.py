@@ -20,8 +20,17 @@ from bytepair.errors import BytepairError
 # In the order in which help shows them; each in the module of its name, with the first sentence
 # of its docstring.
 COMMANDS = {
+    "train": "Train a tokenizer on text files and write its bpe.json.",
+    "encode": "Turn a text into ids.",
+    "decode": "Turn ids back into the text's bytes.",
+    "inspect": "Show a tokenizer's vocabulary, or how a token of it is made.",
+    "view": "Show a text with the edges of its tokens.",
+    "diff": "Tell two tokenizers apart.",
+    "sweep": "Try vocabulary sizes and patterns on one text.",
     "check": "Say whether dvc.lock belongs to this code and these parameters.",
     "verify": "Read every file of the pipeline and hold it against what its stage makes.",
+    "report": "Write one self-contained HTML file about a tokenizer.",
+    "tokens": "Hand the token arrays of a split to another trainer.",
 }
 
 
@@ -69,7 +78,14 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_Commands, epilog=examples("bytepair check", "bytepair verify sample-512"))
+@click.group(
+    cls=_Commands,
+    epilog=examples(
+        "bytepair view -t sample-512 README.md",
+        "bytepair train data/sample/tales.txt --vocab-size 512 -o bpe.json",
+        "bytepair verify sample-512",
+    ),
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -79,4 +95,8 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show the version and which core runs.",
 )
 def main() -> None:
-    """Look after a bytepair pipeline, in the folder that holds its dvc.yaml."""
+    """Make, use and look at tokenizers, and look after a pipeline that makes them.
+
+    A tokenizer is a bpe.json, a folder that holds one, or, in the folder of a pipeline's dvc.yaml,
+    its name there. Where a file is read, - is stdin.
+    """

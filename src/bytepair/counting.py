@@ -11,7 +11,6 @@ import io
 import re
 from array import array
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 from threading import Lock
 from typing import BinaryIO
@@ -142,6 +141,8 @@ def _count_units(units: Iterator[list[bytes]], scanner: Scanner, threads: int) -
 
     if threads == 1:
         return count().take()
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         first, *others = (
             future.result() for future in [pool.submit(count) for _ in range(threads)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from bytepair.chunks import cut
@@ -67,8 +66,8 @@ class KernelEncoder:
 
     def __init__(self, merges: Sequence[tuple[int, int]], pattern: Pattern) -> None:
         self._scanner = kernel_scanner(pattern)
-        self._pattern = pattern.compiled()
-        self._cuts = self._scanner is not None or self._pattern is None
+        self._pattern = None if self._scanner else pattern.compiled()
+        self._cuts = self._pattern is None
         self._encoder = Encoder(merges, self._scanner)
 
     def encode(self, text: str) -> list[int]:
@@ -116,6 +115,8 @@ class KernelEncoder:
         self, text: bytes, ends: array[int], ids: NDArray[Any], cuts: list[int]
     ) -> array[int]:
         """A thread encodes a segment to a place of its own; then the places are joined."""
+        from concurrent.futures import ThreadPoolExecutor
+
         parts, added = array("Q", ends), []
         for cut_at in cuts:
             place = bisect_left(parts, cut_at)

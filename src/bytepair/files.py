@@ -12,8 +12,9 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from bytepair.errors import ArtifactError, TextError
 
@@ -38,8 +39,12 @@ def decode_utf8(data: bytes, path: StrPath) -> str:
         ) from None
 
 
-def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
-    """Replace the file at `path` by `data` in one step; its folder is made if need be."""
+@contextlib.contextmanager
+def replacing(path: StrPath) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the place of the one at `path` when the block ends well.
+
+    Its folder is made if need be. After an error, the file at `path` is what it was.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(
@@ -47,7 +52,7 @@ def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
     )
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~_umask())  # mkstemp makes it 0600
@@ -58,6 +63,12 @@ def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
         with contextlib.suppress(OSError):
             Path(temporary).unlink()
         raise
+
+
+def write_bytes(path: StrPath, data: bytes | bytearray | memoryview) -> None:
+    """Replace the file at `path` by `data` in one step; its folder is made if need be."""
+    with replacing(path) as file:
+        file.write(data)
 
 
 def dump_json(value: Any, *, indent: int | None = 1) -> bytes:

@@ -7,20 +7,21 @@ character would count bytes that no text has. How good the tokens are is left to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bytepair.comparison import cost_by_block
 from bytepair.errors import ArtifactError
+from bytepair.intrinsic import count_words, fertility, intrinsic, renyi_efficiency
 from bytepair.layout import SPLITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bytepair.baseline import Baseline
-    from bytepair.tokens import Tokens
+    from bytepair.tokens import Ids, Tokens
 
 LONGEST = 20
 BLOCK = 1 << 20  # ids counted at a time: bincount widens them to 8 bytes each
@@ -41,7 +42,7 @@ def measure(
         vocabulary: the bytes of every id, special tokens included.
         requested: the vocabulary size that was asked for.
         show_test: whether the test split may be seen; its books are checked all the same.
-        baseline: gives val its `bits_per_byte`.
+        baseline: gives val its `bits_per_byte`; `fertility` and `renyi_efficiency` it has always.
 
     Raises:
         ArtifactError: a split's tokens do not add up to its bytes, or two things given here were
@@ -54,9 +55,8 @@ def measure(
     for name in _shown(splits, show_test=show_test):
         size, tokens = splits[name].index.text_bytes, len(splits[name])
         figures[name] = {"bytes": size, "tokens": tokens, "bytes_per_token": _ratio(size, tokens)}
-    if baseline is not None and "val" in splits:
-        _check_val(baseline, splits["val"])
-        figures["val"]["bits_per_byte"] = baseline.manifest["val"]["bits_per_byte"]
+    if "val" in splits:
+        figures["val"] |= _figures_of_val(splits["val"], counts["val"], vocabulary, baseline)
     unused = int(np.count_nonzero(counts["train"] == 0)) if "train" in counts else None
     figures["vocab"] = {"requested": requested, "size": len(vocabulary), "unused_on_train": unused}
     return figures
@@ -73,25 +73,26 @@ def report(
     r"""The contents of report/measures.json: longest tokens, unused ids, figures by document.
 
     Special tokens, which nobody learned, are not among the longest. A token's bytes are shown as
-    text with \xNN for what is not UTF-8; a document's bytes are those of its tokens. `val_cost` is
-    what the baseline pays for val, with an interval and by block (see comparison.py).
+    text with \xNN for what is not UTF-8; a document's bytes are those of its tokens. `intrinsic` is
+    what intrinsic.py defines, `val_cost` what the baseline pays for val, with an interval and by
+    block (see comparison.py).
     """
     learned = [number for number in range(len(vocabulary)) if number not in special_ids]
     learned.sort(key=lambda number: (-len(vocabulary[number]), number))
-    unused = None
-    if "train" in splits:
-        counts = _count_ids(splits["train"], vocabulary, "train")
-        unused = np.flatnonzero(counts == 0).tolist()
+    counts = {name: _count_ids(splits[name], vocabulary, name) for name in SPLITS if name in splits}
+    shown = _shown(splits, show_test=show_test)
     return {
         "longest_tokens": [
             {"id": number, "text": vocabulary[number].decode("utf-8", errors="backslashreplace")}
             for number in learned[:LONGEST]
         ],
-        "unused_on_train": unused,
-        "documents": {
-            name: _by_document(splits[name], vocabulary)
-            for name in _shown(splits, show_test=show_test)
+        "unused_on_train": (
+            np.flatnonzero(counts["train"] == 0).tolist() if "train" in counts else None
+        ),
+        "intrinsic": {
+            name: intrinsic(counts[name], _documents(splits[name]), vocabulary) for name in shown
         },
+        "documents": {name: _by_document(splits[name], vocabulary) for name in shown},
         "val_cost": _val_cost(splits, vocabulary, baseline),
     }
 
@@ -132,6 +133,19 @@ def _check_books(
         )
 
 
+def _figures_of_val(
+    val: Tokens, counts: NDArray[np.int64], vocabulary: Sequence[bytes], baseline: Baseline | None
+) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
+    if baseline is not None:
+        _check_val(baseline, val)
+        figures["bits_per_byte"] = baseline.manifest["val"]["bits_per_byte"]
+    words, tokens = count_words(_documents(val), vocabulary)
+    figures["fertility"] = fertility(tokens, words)
+    figures["renyi_efficiency"] = renyi_efficiency(counts)
+    return figures
+
+
 def _check_val(baseline: Baseline, val: Tokens) -> None:
     evaluated = baseline.manifest["val"]["tokens_sha256"]
     if evaluated != val.index.tokens_sha256:
@@ -149,6 +163,11 @@ def _val_cost(
     val = splits["val"]
     _check_val(baseline, val)
     return cost_by_block(val, baseline.bits(val), vocabulary).record()
+
+
+def _documents(tokens: Tokens) -> Iterator[Ids]:
+    for _, ids in tokens.documents():
+        yield ids
 
 
 def _by_document(tokens: Tokens, vocabulary: Sequence[bytes]) -> list[dict[str, Any]]:

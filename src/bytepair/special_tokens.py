@@ -18,6 +18,14 @@ Choice = Literal["all"] | Collection[str]
 # Gives what stands between allowed special tokens, each with the id of the one after it.
 Cutter = Callable[[str], Iterator[tuple[str, int | None]]]
 
+# The texts by which a special token is known to have a role, the surest first.
+ROLES = {
+    "bos": ("<bos>", "<s>", "<|bos|>", "[BOS]", "<|begin_of_text|>", "<|startoftext|>"),
+    "eos": ("<eos>", "</s>", "<|eos|>", "[EOS]", "<|end_of_text|>", "<|endoftext|>"),
+    "unk": ("<unk>", "<|unk|>", "[UNK]"),
+    "pad": ("<pad>", "<|pad|>", "[PAD]"),
+}
+
 
 class SpecialTokens:
     """The special tokens of a tokenizer.
@@ -74,6 +82,19 @@ class SpecialTokens:
                 f"{unknown[0]!r} is not a special token of this tokenizer: it has {list(self.ids)}."
             )
         return set(choice)
+
+
+def by_role(special_tokens: Collection[str]) -> dict[str, str]:
+    """The special token of each role of ROLES that one has.
+
+    >>> by_role(["<s>", "</s>", "<|endoftext|>", "<tool>"])
+    {'bos': '<s>', 'eos': '</s>'}
+    """
+    found = (
+        (role, next((text for text in texts if text in special_tokens), None))
+        for role, texts in ROLES.items()
+    )
+    return {role: text for role, text in found if text is not None}
 
 
 def check_special_tokens(special_tokens: Sequence[str]) -> tuple[str, ...]:

@@ -13,24 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 from bytepair import bpe_file
 from bytepair.chunks import check_text
+from bytepair.decoding import Decoder
 from bytepair.encoding import make_encoder
 from bytepair.files import StrPath, read_bytes, sha256, write_bytes
 from bytepair.kernel.threads import as_threads
 from bytepair.patterns import Pattern
-from bytepair.special_tokens import Choice, Cutter, SpecialTokens, check_special_tokens
-from bytepair.streaming import Errors, StreamDecoder, checked_ids
+from bytepair.special_tokens import Choice, Cutter, check_special_tokens
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from bytepair.counts import ChunkCounts
+    from bytepair.offsets import Encoding
     from bytepair.training import Training
 
 Pair = tuple[int, int]
 
 
-class Tokenizer:
+class Tokenizer(Decoder):
     """A byte-level BPE tokenizer; immutable, picklable, safe to share between threads.
 
     Ids 0 to 255 are the bytes, then follow the merges in rank order, then the special tokens.
@@ -72,14 +73,10 @@ class Tokenizer:
             merges=bpe_file.check_merges(merges),
         )
         self._sha256 = sha256(self._content.to_bytes())
-        self._vocab = [bytes([byte]) for byte in range(256)]
+        tokens = [bytes([byte]) for byte in range(256)]
         for left, right in self._content.merges:
-            self._vocab.append(self._vocab[left] + self._vocab[right])
-        first_special = len(self._vocab)
-        self._specials = SpecialTokens(
-            {text: first_special + n for n, text in enumerate(self._content.special_tokens)}
-        )
-        self._vocab += (text.encode("utf-8") for text in self._specials.ids)
+            tokens.append(tokens[left] + tokens[right])
+        super().__init__(tokens, self._content.special_tokens)
         self._encoder = make_encoder(self._content.merges, self._content.pattern)
 
     @classmethod
@@ -196,24 +193,9 @@ class Tokenizer:
         return self._sha256
 
     @property
-    def vocab_size(self) -> int:
-        """The number of ids: bytes, merges and special tokens."""
-        return len(self._vocab)
-
-    @property
-    def vocab(self) -> list[bytes]:
-        """Each id's bytes, in id order; a special token's are its text in UTF-8."""
-        return list(self._vocab)
-
-    @property
     def merges(self) -> tuple[Pair, ...]:
         """The pairs of ids in rank order; merge number n makes id 256 + n."""
         return self._content.merges
-
-    @property
-    def special_tokens(self) -> dict[str, int]:
-        """From each special token's text to its id, in id order."""
-        return dict(self._specials.ids)
 
     @property
     def pattern(self) -> Pattern:
@@ -256,6 +238,36 @@ class Tokenizer:
             TokenError: the text holds a disallowed special token, or one named is not known.
         """
         return self._encode(text, self._specials.cutter(allowed_special, disallowed_special))
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of a text in which the text of a special token is ordinary text.
+
+        Raises:
+            TextError: the text holds a lone surrogate.
+        """
+        return self._encode(text, None)
+
+    def encode_with_offsets(
+        self,
+        text: str,
+        *,
+        allowed_special: Choice = (),
+        disallowed_special: Choice = (),
+    ) -> Encoding:
+        """The ids of a text, and where in it each token stands; see `encode`.
+
+        A token that holds part of a character spans all of it, so spans of characters may overlap.
+
+        >>> encoding = Tokenizer([(32, 195)]).encode_with_offsets("a é")
+        >>> encoding.ids, encoding.byte_spans
+        ([97, 256, 169], [(0, 1), (1, 3), (3, 4)])
+        >>> encoding.char_spans
+        [(0, 1), (1, 3), (2, 3)]
+        """
+        from bytepair.offsets import Encoding
+
+        cutter = self._specials.cutter(allowed_special, disallowed_special)
+        return Encoding.of(self._encode(text, cutter), self._vocab)
 
     def encode_batch(
         self,
@@ -328,39 +340,24 @@ class Tokenizer:
         size, cores = self.vocab_size, as_threads(threads)
         return encode_to_array(self._encoder, cutter, texts, vocab_size=size, threads=cores)
 
-    def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
-        """The bytes of ids, joined: exact for every list of ids.
+    def unused_ids(self, counts: ChunkCounts) -> list[int]:
+        """The ids that occur nowhere in a text: rows of an embedding that learn nothing from it.
+
+        Special tokens are not among them, for whether they occur is not in the counts. Needs numpy.
+
+        >>> from bytepair import ChunkCounts
+        >>> counts = ChunkCounts.count(["abcabc"])
+        >>> 97 in Tokenizer([(97, 98)]).unused_ids(counts)  # every a is in an ab
+        True
 
         Raises:
-            TokenError: something is not an id of this tokenizer.
+            ArtifactError: the counts were made with another pattern or other special tokens.
         """
-        size = self.vocab_size - len(self._specials.ids) if skip_special_tokens else None
-        vocab = self._vocab
-        return b"".join(
-            [vocab[i] for i in checked_ids(ids, self.vocab_size) if size is None or i < size]
-        )
+        from bytepair.usage import count_ids
 
-    def decode(
-        self, ids: Iterable[int], *, errors: Errors = "replace", skip_special_tokens: bool = False
-    ) -> str:
-        """The text of ids: their bytes joined, then decoded.
-
-        >>> Tokenizer([]).decode([226, 130, 65])
-        '\N{REPLACEMENT CHARACTER}A'
-
-        Raises:
-            TokenError: something is not an id of this tokenizer.
-            UnicodeDecodeError: the bytes are not UTF-8, with errors="strict".
-        """
-        return self.decode_bytes(ids, skip_special_tokens=skip_special_tokens).decode(
-            "utf-8", errors
-        )
-
-    def stream_decoder(
-        self, *, errors: Errors = "replace", skip_special_tokens: bool = False
-    ) -> StreamDecoder:
-        """A decoder to feed ids as they come; it gives out only whole characters."""
-        return StreamDecoder(self, errors=errors, skip_special_tokens=skip_special_tokens)
+        counts.check_made_with(self.pattern, tuple(self.special_tokens))
+        found = count_ids(self.merges, counts.counts).tolist()
+        return [token_id for token_id, number in enumerate(found) if not number]
 
     def _encode(self, text: str, cutter: Cutter | None) -> list[int]:
         check_text(text)

@@ -6,6 +6,13 @@
 
 The index is written last and removed first, so a folder that has one is complete. A tokenizer is
 known here by its hash and the size of its vocabulary; turning ids into text is left to it.
+
+A trainer takes batches from them, on any step and in any process the same:
+
+    from bytepair import tokens
+
+    windows = tokens.open("data/tokenizers/T/tokens/train").windows(256, batch=32, seed=1)
+    inputs, targets = windows.batch(step)
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +31,16 @@ from bytepair.arrays import HEADER_BYTES, load_npy, npy_bytes, npy_header
 from bytepair.errors import ArtifactError, TokenError
 from bytepair.fields import COUNT, SHA256, TEXT, Check, check_fields, damaged
 
+if TYPE_CHECKING:
+    from bytepair.windows import Order, Windows
+
 Ids = NDArray[np.unsignedinteger[Any]]
 Documents = Iterable[tuple[str, Sequence[int] | NDArray[np.integer[Any]]]]  # names and ids
 
 VERSION = 1
 MAX_VOCABULARY = 1 << 32
 OFFSET_DTYPE = "<u8"
+BLOCK = 1 << 22  # ids looked at in one go
 
 FORMAT: Check = (
     f"{VERSION}, the only version that this bytepair reads",
@@ -79,15 +90,20 @@ class TokensIndex:
 class Tokens:
     """One split's tokens, read-only; `len` counts all ids, separators included.
 
+    Pickled, as for a worker process that is spawned, they are a path: the worker maps the files
+    again. A worker that is forked shares the mapping.
+
     Attributes:
         ids: (tokens,), uint16 or uint32, mapped from disk.
         starts: (documents,), uint64.
         index: what index.json states.
+        folder: where they were opened; None if they are in memory only.
     """
 
     ids: Ids
     starts: NDArray[np.uint64]
     index: TokensIndex
+    folder: Path | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -106,6 +122,32 @@ class Tokens:
         """Name and ids of each document in order, as write_tokens takes them."""
         for number, name in enumerate(self.index.names):
             yield name, self.document(number)
+
+    def windows(
+        self,
+        length: int,
+        *,
+        batch: int,
+        seed: int,
+        order: Order = "random",
+        within_documents: bool = False,
+    ) -> Windows:
+        """Batches of `batch` windows of `length` ids; see bytepair.windows.Windows."""
+        from bytepair.windows import Windows
+
+        return Windows(
+            self,
+            length,
+            batch_size=batch,
+            seed=seed,
+            order=order,
+            within_documents=within_documents,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.folder is None:
+            return Tokens, (self.ids, self.starts, self.index)
+        return _open_again, (self.folder, self.index)
 
 
 def storage_dtype(vocab_size: int) -> str:
@@ -215,7 +257,17 @@ def open_tokens(
     _check_starts(starts, index, starts_path)
     if verify:
         _check_ids(ids, starts, index, tokens_path)
-    return Tokens(ids, starts, index)
+    return Tokens(ids, starts, index, path.parent.absolute())
+
+
+open = open_tokens  # noqa: A001 -- tokens.open(...), for those who import the module
+
+
+def _open_again(folder: Path, index: TokensIndex) -> Tokens:
+    tokens = open_tokens(folder, verify=False)
+    if tokens.index != index:
+        raise ArtifactError(f"{folder}: written again since it was opened. Open it again.")
+    return tokens
 
 
 def check_tokenizer(path: Path, found: str, expected: str | None, *, stage: str) -> None:
@@ -313,6 +365,10 @@ def _check_ids(ids: Ids, starts: NDArray[np.uint64], index: TokensIndex, path: P
     if highest >= index.vocab_size:
         raise damaged(path, f"it holds id {highest}, but vocab_size is {index.vocab_size}")
     if index.separator_id is not None:
-        places = np.flatnonzero(ids == index.separator_id)
-        if not np.array_equal(places, starts[1:].astype(np.int64) - 1):
+        places = [
+            first + np.flatnonzero(ids[first : first + BLOCK] == index.separator_id)
+            for first in range(0, len(ids), BLOCK)  # a billion ids need no billion bytes more
+        ]
+        found = np.concatenate([np.empty(0, np.int64), *places])
+        if not np.array_equal(found, starts[1:].astype(np.int64) - 1):
             raise damaged(path, f"id {index.separator_id} does not separate its documents")

@@ -78,8 +78,7 @@ size_t bp_counter_memory(const bp_counter *counter);
 /* How many distinct chunks there are, and how many bytes they have together. */
 void bp_counter_size(const bp_counter *counter, size_t *distinct, size_t *bytes);
 
-/* Writes the chunks, in no particular order, as bp_train takes them, and empties the counter as it
-   goes. */
+/* Writes the chunks, in no particular order, as bp_train takes them. */
 void bp_counter_take(bp_counter *counter, uint8_t *chunks, uint64_t *ends, uint64_t *counts);
 
 /* The same chunks in the order of their bytes; the sorted arrays are as long as the given ones. */

@@ -6,15 +6,16 @@
    length in its top byte, those up to fifteen one of sixteen bytes, and only longer ones have their
    bytes elsewhere. A slot with no length is empty; a table is grown when five of eight are taken. */
 #include "keys.h"
+#include "pages.h"
 #include "scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 1024 /* a scan may find 63 more: the rest of a window */
+#define BATCH (BP_TINY ? 8 : 1024) /* a scan may find 63 more: the rest of a window */
 #define BATCH_ROOM (BATCH + 64)
-#define SCAN_BUFFER (256u << 10) /* stays in the second-level cache */
-#define FIRST_SLOTS 4096u
+#define SCAN_BUFFER (BP_TINY ? 160u : 256u << 10) /* stays in the second-level cache */
+#define FIRST_SLOTS (BP_TINY ? 8u : 4096u)
 
 typedef struct {
     uint64_t key, count;
@@ -50,7 +51,7 @@ static inline int is_full(size_t used, size_t mask) {
 
 static bp_status grow_shorts(bp_counter *counter) {
     size_t mask = counter->short_mask * 2 + 1;
-    short_slot *slots = calloc(mask + 1, sizeof *slots);
+    short_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }
@@ -71,7 +72,7 @@ static bp_status grow_shorts(bp_counter *counter) {
 
 static bp_status grow_middles(bp_counter *counter) {
     size_t mask = counter->middle_mask * 2 + 1;
-    middle_slot *slots = calloc(mask + 1, sizeof *slots);
+    middle_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }
@@ -93,7 +94,7 @@ static bp_status grow_middles(bp_counter *counter) {
 
 static bp_status grow_longs(bp_counter *counter) {
     size_t mask = counter->long_mask * 2 + 1;
-    long_slot *slots = calloc(mask + 1, sizeof *slots);
+    long_slot *slots = bp_new_table(mask + 1, sizeof *slots);
     if (slots == NULL) {
         return BP_NO_MEMORY;
     }

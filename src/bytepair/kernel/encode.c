@@ -8,17 +8,18 @@
    encoder does not grow with the text. A chunk that is not there is merged (merge.c). */
 #include "keys.h"
 #include "merge.h"
+#include "pages.h"
 #include "scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 512
+#define BATCH (BP_TINY ? 8 : 512)
 #define BATCH_ROOM (BATCH + 64)
-#define FIRST_SLOTS (1u << 12)
-#define MOST_SLOTS (1u << 20)      /* 32 MB; five of eight are used at most */
-#define MOST_LONG_SLOTS (1u << 19)
-#define MOST_ARENA (64u << 20)     /* bytes of text and of ids */
+#define FIRST_SLOTS (BP_TINY ? 16u : 1u << 12)
+#define MOST_SLOTS (BP_TINY ? 64u : 1u << 20) /* 32 MB; five of eight are used at most */
+#define MOST_LONG_SLOTS (BP_TINY ? 8u : 1u << 19)
+#define MOST_ARENA (BP_TINY ? 4096u : 64u << 20) /* bytes of text and of ids */
 #define LONGEST_REMEMBERED 256u
 #define IN_ARENA UINT16_MAX
 #define SLOT_IDS 7
@@ -71,7 +72,7 @@ static bp_status make_room(bp_encoder *encoder) {
     }
     if (is_full(encoder->used, encoder->mask)) {
         const size_t mask = encoder->mask * 2 + 1;
-        slot *slots = calloc(mask + 1, sizeof *slots);
+        slot *slots = bp_new_table(mask + 1, sizeof *slots);
         if (slots == NULL) {
             return BP_NO_MEMORY;
         }
@@ -90,7 +91,7 @@ static bp_status make_room(bp_encoder *encoder) {
     }
     if (is_full(encoder->long_used, encoder->long_mask)) {
         const size_t mask = encoder->long_mask * 2 + 1;
-        long_slot *longs = calloc(mask + 1, sizeof *longs);
+        long_slot *longs = bp_new_table(mask + 1, sizeof *longs);
         if (longs == NULL) {
             return BP_NO_MEMORY;
         }

@@ -12,6 +12,12 @@
 #define BP_PREFETCH(address) ((void)0)
 #endif
 
+/* The fuzz targets set this to 1: small tables and buffers, so that little text meets all of the
+   code. */
+#ifndef BP_TINY
+#define BP_TINY 0
+#endif
+
 #define BP_MULTIPLY_1 UINT64_C(0x9E3779B97F4A7C15)
 #define BP_MULTIPLY_2 UINT64_C(0xD6E8FEB86659FD93)
 

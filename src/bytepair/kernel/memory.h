@@ -1,6 +1,4 @@
-/* Memory by number and size of elements, checked: what cannot be had is NULL, never a crash.
-
-   With BP_TEST_ALLOC defined, the test driver decides which of these calls fail. */
+/* Memory by number and size of elements, checked: what cannot be had is NULL, never a crash. */
 #ifndef BYTEPAIR_MEMORY_H
 #define BYTEPAIR_MEMORY_H
 
@@ -8,12 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#ifdef BP_TEST_ALLOC
-bool bp_test_allocation_fails(void);
-#else
-static inline bool bp_test_allocation_fails(void) { return false; }
-#endif
 
 /* True if `number` elements of `size` bytes are more than a size_t can count. */
 static inline bool bp_size_overflows(size_t number, size_t size)
@@ -24,7 +16,7 @@ static inline bool bp_size_overflows(size_t number, size_t size)
 /* NULL on failure only, also for no elements. Contents undefined. */
 static inline void *bp_allocate(size_t number, size_t size)
 {
-    if (bp_size_overflows(number, size) || bp_test_allocation_fails())
+    if (bp_size_overflows(number, size))
         return NULL;
     return malloc(number * size != 0 ? number * size : 1);
 }
@@ -33,7 +25,7 @@ static inline void *bp_allocate(size_t number, size_t size)
    they are touched. */
 static inline void *bp_allocate_zeroed(size_t number, size_t size)
 {
-    if (bp_size_overflows(number, size) || bp_test_allocation_fails())
+    if (bp_size_overflows(number, size))
         return NULL;
     return calloc(number != 0 ? number : 1, size);
 }
@@ -46,7 +38,7 @@ static inline void *bp_grow(void *array, size_t *room, size_t needed, size_t siz
     size_t larger = *room <= SIZE_MAX / 3 * 2 ? *room + *room / 2 : SIZE_MAX;
     if (larger < needed)
         larger = needed;
-    if (bp_size_overflows(larger, size) || bp_test_allocation_fails())
+    if (bp_size_overflows(larger, size))
         return NULL;
     void *grown = realloc(array, larger * size != 0 ? larger * size : 1);
     if (grown != NULL)

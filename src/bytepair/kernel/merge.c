@@ -218,7 +218,7 @@ bp_status bp_merger_init(bp_merger *merger, const uint32_t *pairs, size_t merges
     if (merges > UINT32_MAX / 2 - 256) {
         return BP_TOO_LARGE;
     }
-    size_t room = 1024;
+    size_t room = BP_TINY ? 4 : 1024;
     while (room < 2 * merges) {
         room *= 2;
     }

@@ -76,8 +76,8 @@ static size_t play_again(const tournament *games, size_t winner) {
 }
 
 /* Takes the winner's chunk from every run that has it; *winner is then that of the next chunk. */
-static bp_status take(const tournament *games, bp_run *runs, bp_merged *into, size_t *winner,
-                      int *is_window_taken) {
+static bp_status add_up(const tournament *games, bp_run *runs, bp_merged *into, size_t *winner,
+                        int *is_window_taken) {
     head taken = games->heads[*winner];
     uint64_t sum = 0;
     memcpy(into->chunks + into->size, taken.chunk, taken.size);
@@ -121,7 +121,7 @@ static bp_status merge(const tournament *games, bp_run *runs, bp_merged *into, s
             games->heads[*culprit].size > into->size_room - into->size) {
             return into->number == 0 ? BP_NO_ROOM : BP_OK;
         }
-        const bp_status status = take(games, runs, into, culprit, &is_window_taken);
+        const bp_status status = add_up(games, runs, into, culprit, &is_window_taken);
         if (status != BP_OK) {
             return status;
         }

@@ -61,7 +61,9 @@ static const uint8_t *space_end(const bp_scanner *scanner, const uint8_t *at, co
 /* gpt2, gpt2-ascii, words, notebook:
    contractions (not words) | ?LETTER+ | ?DIGIT+ (gpt2-ascii: up to three) | ?OTHER+ |
    white space, without its last character if something follows (words, notebook: all of it) */
-static const uint8_t *gpt2_end(const bp_scanner *scanner, const uint8_t *at, const uint8_t *end) {
+static const uint8_t *gpt2_end(const bp_scanner *scanner, const uint8_t *at, const uint8_t *end,
+                               int last) {
+    (void)last;
     if (at[0] == '\'' && bp_has_contractions(scanner->pattern)) {
         size_t length = bp_contraction(at, end);
         if (length > 0) {
@@ -88,12 +90,21 @@ static const uint8_t *gpt2_end(const bp_scanner *scanner, const uint8_t *at, con
     return whole || stop == end || final == at ? stop : final;
 }
 
+/* Whether more text may make a run longer that stops at `stop`: there, or in a character of which
+   `end` cuts off a part. */
+static inline int may_go_on(const uint8_t *stop, const uint8_t *end, int last) {
+    return !last && end - stop < 4;
+}
+
 /* White space as cl100k and o200k cut it: to the end of the text (cl100k: all of it), through the
    last line end, without its last character if something follows, or that one character. */
 static const uint8_t *gpt4_space_end(const bp_scanner *scanner, const uint8_t *at,
-                                     const uint8_t *end) {
+                                     const uint8_t *end, int last) {
     const uint8_t *final, *line;
     const uint8_t *stop = space_end(scanner, at, end, &final, &line);
+    if (may_go_on(stop, end, last)) { /* to a later line end */
+        return end;
+    }
     if (stop == end && scanner->pattern == BP_CL100K) {
         return stop;
     }
@@ -125,7 +136,7 @@ static inline int is_word(int klass) {
 
 /* contractions | [not CR, LF, letter, digit]?LETTER+ | DIGIT{1,3} | ?OTHER+ CR LF * | white space */
 static const uint8_t *cl100k_end(const bp_scanner *scanner, const uint8_t *at,
-                                 const uint8_t *end) {
+                                 const uint8_t *end, int last) {
     size_t width, next_width;
     if (at[0] == '\'') {
         size_t length = contraction_any_case(at, end);
@@ -147,7 +158,7 @@ static const uint8_t *cl100k_end(const bp_scanner *scanner, const uint8_t *at,
     if (klass == BP_OTHER || (at[0] == ' ' && next == BP_OTHER)) {
         return other_end(scanner, at, end);
     }
-    return gpt4_space_end(scanner, at, end);
+    return gpt4_space_end(scanner, at, end, last);
 }
 
 /* A word of o200k from `at`: UPPER* LOWER+ or UPPER+ LOWER*, where LETTER (Lm, Lo) and MARK are
@@ -157,7 +168,7 @@ static const uint8_t *cl100k_end(const bp_scanner *scanner, const uint8_t *at,
    LETTER follows: so it is that run and all LOWER or LETTER after it, or, if no LOWER follows, as
    far as the run's last LETTER. The second alternative is left with a run of UPPER alone. */
 static const uint8_t *o200k_word(const bp_scanner *scanner, const uint8_t *at,
-                                 const uint8_t *end) {
+                                 const uint8_t *end, int last) {
     const uint8_t *stop = at, *last_letter = NULL;
     size_t width;
     int klass = BP_OTHER;
@@ -170,6 +181,9 @@ static const uint8_t *o200k_word(const bp_scanner *scanner, const uint8_t *at,
         if (klass != BP_UPPER) {
             last_letter = stop;
         }
+    }
+    if (may_go_on(stop, end, last)) { /* to a LOWER */
+        return end;
     }
     if (stop < end && klass == BP_LOWER) {
         while (stop < end) {
@@ -193,17 +207,17 @@ static const uint8_t *o200k_word(const bp_scanner *scanner, const uint8_t *at,
 /* [not CR, LF, letter, digit]? WORD | DIGIT{1,3} | ?OTHER+ [CR LF /]* | white space.
    A mark may be the leading character or begin the word: the end is the same. */
 static const uint8_t *o200k_end(const bp_scanner *scanner, const uint8_t *at,
-                                const uint8_t *end) {
+                                const uint8_t *end, int last) {
     size_t width;
     int klass = bp_class_at(scanner, at, end, &width);
     if (klass == BP_DIGIT) {
         return run_end(scanner, at, end, BP_DIGIT, 3);
     }
     if (is_word(klass)) {
-        return o200k_word(scanner, at, end);
+        return o200k_word(scanner, at, end, last);
     }
     if (klass != BP_LINE && at + width < end) {
-        const uint8_t *stop = o200k_word(scanner, at + width, end);
+        const uint8_t *stop = o200k_word(scanner, at + width, end, last);
         if (stop != NULL) {
             return stop;
         }
@@ -213,7 +227,7 @@ static const uint8_t *o200k_end(const bp_scanner *scanner, const uint8_t *at,
     if (klass == BP_OTHER || (at[0] == ' ' && next == BP_OTHER)) {
         return other_end(scanner, at, end);
     }
-    return gpt4_space_end(scanner, at, end);
+    return gpt4_space_end(scanner, at, end, last);
 }
 
 bp_rule bp_rule_of(bp_pattern pattern) {

@@ -30,49 +30,95 @@ static uint64_t with_contractions(const uint8_t *at, uint64_t starts, uint64_t c
     return starts;
 }
 
-/* The starts among the 64 bytes at `at`, itself one, as far as they are certain. */
-static inline uint64_t window(const bp_scanner *scanner, const uint8_t *at) {
-    const bp_pattern pattern = scanner->pattern;
-    const bp_vector v = bp_load64(at);
-    const uint64_t beyond_ascii = bp_bits_beyond_ascii(v);
-    const uint64_t letters = bp_bits_between(bp_lower(v), 'a', 'z');
-    const uint64_t digits = bp_bits_between(v, '0', '9');
-    const uint64_t blanks = bp_bits_between(v, ' ', ' ');
-    uint64_t spaces = blanks | bp_bits_between(v, '\t', '\r');
-    uint64_t words = letters, starts;
+/* What the bytes of a window belong to, a bit each. */
+typedef struct {
+    uint64_t words, digits, spaces; /* words: letters, or all of Python's \w */
+} kinds;
+
+static inline kinds kinds_of_ascii(bp_pattern pattern, bp_vector v) {
+    kinds kind = {bp_bits_between(bp_lower(v), 'a', 'z'), bp_bits_between(v, '0', '9'),
+                  bp_bits_between(v, ' ', ' ') | bp_bits_between(v, '\t', '\r')};
     if (pattern != BP_GPT2) { /* Python's \s */
-        spaces |= bp_bits_between(v, 0x1C, 0x1F);
+        kind.spaces |= bp_bits_between(v, 0x1C, 0x1F);
     }
-    if (pattern == BP_WORDS || pattern == BP_NOTEBOOK) { /* Python's \w */
-        words |= digits | bp_bits_between(v, '_', '_');
-        const uint64_t others = ~(words | spaces);
-        const uint64_t lone_blanks = blanks & first_of_runs(spaces);
-        starts = first_of_runs(spaces) |
-                 (~(lone_blanks << 1) & (first_of_runs(words) | first_of_runs(others)));
+    if (pattern == BP_WORDS || pattern == BP_NOTEBOOK) {
+        kind.words |= kind.digits | bp_bits_between(v, '_', '_');
+    }
+    return kind;
+}
+
+/* Adds the characters beyond ASCII, all bytes of a character being of its kind. Returns where it
+   stops: at white space of several bytes, at what is not UTF-8, at a character that the window cuts
+   off, or at 64. */
+static int add_beyond_ascii(const bp_scanner *scanner, const uint8_t *at, uint64_t beyond,
+                            uint64_t continuing, kinds *kind) {
+    kinds found = *kind;
+    int i = 64;
+    for (; beyond != 0; i = 64) {
+        size_t width;
+        i = __builtin_ctzll(beyond);
+        const int klass = bp_class_at(scanner, at + i, at + 64, &width);
+        const uint64_t rest = ((UINT64_C(1) << (width - 1)) - 1) << i << 1;
+        if (width == 1 || (continuing & rest) != rest || bp_is_space(klass)) {
+            break;
+        }
+        const uint64_t bytes = rest | UINT64_C(1) << i;
+        beyond &= ~bytes;
+        found.words |= klass == BP_LETTER ? bytes : 0;
+        found.digits |= klass == BP_DIGIT ? bytes : 0;
+    }
+    *kind = found;
+    return i;
+}
+
+/* The starts in a window that begins with one. */
+static inline uint64_t starts_of(bp_pattern pattern, const uint8_t *at, bp_vector v, kinds kind) {
+    const uint64_t blanks = bp_bits_between(v, ' ', ' ');
+    uint64_t starts;
+    if (pattern == BP_WORDS || pattern == BP_NOTEBOOK) {
+        const uint64_t others = ~(kind.words | kind.spaces);
+        const uint64_t lone_blanks = blanks & first_of_runs(kind.spaces);
+        starts = first_of_runs(kind.spaces) |
+                 (~(lone_blanks << 1) & (first_of_runs(kind.words) | first_of_runs(others)));
     } else {
-        const uint64_t others = ~(words | digits | spaces);
-        starts = first_of_runs(spaces) | (spaces & (~spaces >> 1)) |
-                 (~(blanks << 1) &
-                  (first_of_runs(words) | first_of_runs(digits) | first_of_runs(others)));
+        const uint64_t others = ~(kind.words | kind.digits | kind.spaces);
+        starts = first_of_runs(kind.spaces) | (kind.spaces & (~kind.spaces >> 1)) |
+                 (~(blanks << 1) & (first_of_runs(kind.words) | first_of_runs(kind.digits) |
+                                    first_of_runs(others)));
     }
     starts |= 1;
-    uint64_t trusted = UINT64_MAX >> 1; /* whether byte 63 ends white space only byte 64 tells */
-    if (beyond_ascii != 0) { /* nor what the byte before a character beyond ASCII begins */
-        int first = __builtin_ctzll(beyond_ascii);
-        trusted = first < 2 ? 1 : (UINT64_C(1) << (first - 1)) - 1;
-    }
     if (bp_has_contractions(pattern)) {
-        const uint64_t apostrophes = bp_bits_between(v, '\'', '\'') & starts & (letters >> 1);
+        const uint64_t apostrophes = bp_bits_between(v, '\'', '\'') & starts & (kind.words >> 1);
         starts = with_contractions(at, starts, apostrophes & (UINT64_MAX >> 2));
     }
     if (pattern == BP_GPT2_ASCII) { /* more than three digits: trusted up to where they begin */
-        const uint64_t four = digits & digits << 1 & digits << 2 & digits << 3;
+        const uint64_t four = kind.digits & kind.digits << 1 & kind.digits << 2 & kind.digits << 3;
         if (four != 0) {
-            uint64_t before = (UINT64_C(1) << (__builtin_ctzll(four) - 3)) - 1;
-            trusted &= before << 1 | 1;
+            starts &= ((UINT64_C(1) << (__builtin_ctzll(four) - 3)) - 1) << 1 | 1;
         }
     }
-    return starts & trusted;
+    return starts;
+}
+
+static uint64_t window_beyond_ascii(const bp_scanner *scanner, const uint8_t *at) {
+    const bp_vector v = bp_load64(at);
+    const uint64_t beyond = bp_bits_beyond_ascii(v);
+    kinds kind = kinds_of_ascii(scanner->pattern, v);
+    const int stop = add_beyond_ascii(scanner, at, beyond, beyond & ~bp_bits_between(v, 0xC0, 0xFF),
+                                      &kind);
+    /* What begins at the byte before depends on what follows it. */
+    const uint64_t trusted = stop < 2 ? 1 : (UINT64_C(1) << (stop - 1)) - 1;
+    return starts_of(scanner->pattern, at, v, kind) & trusted;
+}
+
+/* The starts among the 64 bytes at `at`, itself one, as far as they are certain. */
+static inline uint64_t window(const bp_scanner *scanner, const uint8_t *at) {
+    const bp_vector v = bp_load64(at);
+    if (bp_bits_beyond_ascii(v) != 0) {
+        return window_beyond_ascii(scanner, at);
+    }
+    const kinds kind = kinds_of_ascii(scanner->pattern, v);
+    return starts_of(scanner->pattern, at, v, kind) & UINT64_MAX >> 1;
 }
 
 /* Writes all starts of the window but the last, which is returned as the next window's beginning.
@@ -111,17 +157,13 @@ const uint8_t *bp_scan(const bp_scanner *scanner, const uint8_t *base, const uin
             }
         }
 #endif
-        /* One chunk by the rule; then on, as long as there are characters beyond ASCII. */
-        do {
-            const uint8_t *stop = scanner->rule(scanner, at, end);
-            if (!last && end - stop < BP_LOOKAHEAD) {
-                goto done;
-            }
-            starts[count++] = (uint32_t)(at - base);
-            at = stop;
-        } while (count < room && at < end && (at[0] >= 0x80 || at[1] >= 0x80));
+        const uint8_t *stop = scanner->rule(scanner, at, end, last);
+        if (!last && end - stop < BP_LOOKAHEAD) {
+            break;
+        }
+        starts[count++] = (uint32_t)(at - base);
+        at = stop;
     }
-done:
     starts[count] = (uint32_t)(at - base);
     *found = count;
     return at;
@@ -138,13 +180,13 @@ static const uint8_t *character_before(const uint8_t *text, const uint8_t *at) {
 
 /* No pattern has an alternative in which white space follows a letter or a digit. */
 size_t bp_safe_cut(const bp_scanner *scanner, const uint8_t *text, size_t size) {
-    for (const uint8_t *at = text + size; --at > text;) {
-        if (*at == ' ' || *at == '\n') {
+    for (size_t cut = size; cut-- > 1;) {
+        if (text[cut] == ' ' || text[cut] == '\n') {
             size_t width;
-            const uint8_t *before = character_before(text, at);
+            const uint8_t *at = text + cut, *before = character_before(text, at);
             int klass = bp_class_at(scanner, before, at, &width);
             if (klass != BP_OTHER && klass != BP_MARK && !bp_is_space(klass)) {
-                return (size_t)(at - text);
+                return cut;
             }
         }
     }
@@ -152,6 +194,11 @@ size_t bp_safe_cut(const bp_scanner *scanner, const uint8_t *text, size_t size) 
 }
 
 /* ---- a scanner ------------------------------------------------------------------------------ */
+
+/* The rules take any class that they do not know for white space. */
+static int knows_class(bp_pattern pattern, uint32_t klass) {
+    return klass <= BP_LINE && (pattern == BP_O200K || klass < BP_UPPER || klass > BP_MARK);
+}
 
 static bp_status classes_init(bp_scanner *scanner, const bp_range *ranges, size_t count) {
     uint8_t *flat = calloc(0x110000, 1);
@@ -165,7 +212,8 @@ static bp_status classes_init(bp_scanner *scanner, const bp_range *ranges, size_
     bp_status status = BP_OK;
     for (size_t i = 0; i < count && status == BP_OK; i++) {
         const bp_range *range = &ranges[i];
-        if (range->first > range->last || range->last > 0x10FFFF || range->klass > BP_LINE) {
+        if (range->first > range->last || range->last > 0x10FFFF ||
+            !knows_class(scanner->pattern, range->klass)) {
             status = BP_BAD_INPUT;
         } else {
             memset(flat + range->first, (int)range->klass, range->last - range->first + 1);

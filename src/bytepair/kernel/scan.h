@@ -18,14 +18,17 @@ enum {
 };
 
 /* Bytes that a chunk's end must be away from the end of the text to be certain: the longest
-   look-ahead is one character, or a contraction of three bytes. */
+   look-ahead is one character, or a contraction of three bytes. Where a rule looks further, to the
+   end of a run, it says itself that it came to the end of the text. */
 #define BP_LOOKAHEAD 8
 
 /* Bytes after the end of the text that must be readable: a window is loaded whole. */
 #define BP_PADDING 64
 
-/* The end of the chunk that begins at `at`, which is before `end`. */
-typedef const uint8_t *(*bp_rule)(const bp_scanner *, const uint8_t *at, const uint8_t *end);
+/* The end of the chunk that begins at `at`, which is before `end`. If `last` is zero more text
+   follows: then the answer is right if it is BP_LOOKAHEAD bytes before `end`. */
+typedef const uint8_t *(*bp_rule)(const bp_scanner *, const uint8_t *at, const uint8_t *end,
+                                  int last);
 
 struct bp_scanner {
     bp_pattern pattern;

@@ -34,7 +34,7 @@ bp_status bp_counts_sort(const uint8_t *chunks, const uint64_t *ends, const uint
     }
     uint64_t start = 0;
     for (size_t i = 0; i < distinct; start = ends[i++]) {
-        if (ends[i] < start) {
+        if (ends[i] < start || ends[i] > ends[distinct - 1]) { /* the last is the number of bytes */
             free(entries);
             return BP_BAD_INPUT;
         }

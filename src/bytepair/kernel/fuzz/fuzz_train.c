@@ -1,33 +1,14 @@
 /* Training on any bytes: equal to a slow training; nothing leaks or is written when an allocation
    fails, each in turn; what are no counts is refused.
 
-       clang -g -O1 -fsanitize=fuzzer,address,undefined fuzz_train.c -o fuzz_train
-       ./fuzz_train -max_len=600 corpus seeds/train
-   or without libFuzzer, on generated inputs and on files:
-       cc -g -O1 -DSTANDALONE -fsanitize=address,undefined fuzz_train.c -o fuzz_train
-       ./fuzz_train FILE...
-
    An input is: flags, merges, min_count, then chunks, each its length, its count and its bytes. */
-#define BP_TEST_ALLOC
-#define TRAIN_TINY 1
-#include <stdio.h>
+#include "fuzz.h"
 
+#define TRAIN_TINY 1
 #include "../train.c"
 
 enum { MOST_BYTES = 512, MOST_CHUNKS = 128, MOST_MERGES = 255 };
 enum { FEW_LETTERS = 1, LARGE_COUNTS = 2, HUGE_COUNTS = 4, RAW = 8, FAILING = 16 };
-
-static size_t allocations, failing_allocation;
-
-bool bp_test_allocation_fails(void) { return ++allocations == failing_allocation; }
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 struct arguments {
     uint8_t *chunks;
@@ -138,11 +119,11 @@ static bp_status expected_status(const struct arguments *given)
     return BP_OK;
 }
 
-static void check(const struct arguments *given, bool failing)
+static void check(const struct arguments *given, bool is_failing)
 {
     static struct results expected, results, untouched;
     memset(&untouched, 0xAA, sizeof untouched);
-    failing_allocation = 0;
+    failing = 0;
     const bp_status status = train(given, &results);
     CHECK(status == expected_status(given));
     if (status != BP_OK) {
@@ -154,19 +135,11 @@ static void check(const struct arguments *given, bool failing)
     CHECK(memcmp(results.pairs, expected.pairs, 2 * sizeof(uint32_t) * results.found) == 0);
     CHECK(memcmp(results.pair_counts, expected.pair_counts, 8 * results.found) == 0);
     CHECK(memcmp(results.lengths, expected.lengths, 8 * (results.found + 1)) == 0);
-    const size_t all = failing ? allocations : 0;
-    for (failing_allocation = 1; failing_allocation <= all; failing_allocation++) {
+    const size_t all = is_failing ? allocations : 0;
+    for (failing = 1; failing <= all; failing++) {
         CHECK(train(given, &results) == BP_NO_MEMORY);
         CHECK(memcmp(&results, &untouched, sizeof results) == 0);
     }
-}
-
-static uint64_t take(const uint8_t **data, size_t *size, size_t bytes)
-{
-    uint64_t value = 0;
-    for (; bytes > 0 && *size > 0; bytes--, (*data)++, (*size)--)
-        value = value << 8 | **data;
-    return value;
 }
 
 static uint64_t count_of(uint64_t byte, uint64_t flags)
@@ -178,73 +151,37 @@ static uint64_t count_of(uint64_t byte, uint64_t flags)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* Arrays that end where their contents end, so that the sanitizer sees a step too far. */
+    input in = {data, size};
     static uint64_t ends[MOST_CHUNKS], counts[MOST_CHUNKS];
     static uint8_t chunks[MOST_BYTES];
     struct arguments given = {0};
-    const uint64_t flags = take(&data, &size, 1);
-    given.merges = take(&data, &size, flags & RAW ? 4 : 1);
-    given.min_count = take(&data, &size, 1) % 5 + !(flags & RAW);
-    while (size > 2 && given.distinct < MOST_CHUNKS && given.size < MOST_BYTES) {
-        size_t length = (size_t)take(&data, &size, 1) % 48 + 1;
-        counts[given.distinct] = take(&data, &size, flags & RAW ? 8 : 1);
+    const uint64_t flags = take(&in, 1);
+    given.merges = take(&in, flags & RAW ? 4 : 1);
+    given.min_count = take(&in, 1) % 5 + !(flags & RAW);
+    while (in.left > 2 && given.distinct < MOST_CHUNKS && given.size < MOST_BYTES) {
+        size_t length = (size_t)take(&in, 1) % 48 + 1;
+        counts[given.distinct] = take(&in, flags & RAW ? 8 : 1);
         if (!(flags & RAW))
             counts[given.distinct] = count_of(counts[given.distinct], flags);
-        for (; length > 0 && size > 0 && given.size < MOST_BYTES; length--, given.size++) {
-            const uint64_t byte = take(&data, &size, 1);
+        for (; length > 0 && in.left > 0 && given.size < MOST_BYTES; length--, given.size++) {
+            const uint64_t byte = take(&in, 1);
             chunks[given.size] = (uint8_t)(flags & FEW_LETTERS ? byte % 3 : byte % BYTES);
         }
         ends[given.distinct++] = given.size;
     }
     if (flags & RAW) {  /* nothing holds but the size of the arrays */
-        for (size_t i = 0; i < given.distinct && size > 0; i++)
-            ends[i] = take(&data, &size, 1) % (given.size + 1);
+        for (size_t i = 0; i < given.distinct && in.left > 0; i++)
+            ends[i] = take(&in, 1) % (given.size + 1);
         if (given.merges > MOST_MERGES && given.merges <= INT32_MAX - 256)
             given.merges = MOST_MERGES;
     }
-    given.chunks = malloc(given.size);
-    given.ends = malloc(8 * given.distinct);
-    given.counts = malloc(8 * given.distinct);
-    memcpy(given.chunks, chunks, given.size);
-    memcpy(given.ends, ends, 8 * given.distinct);
-    memcpy(given.counts, counts, 8 * given.distinct);
+    given.chunks = exact(chunks, given.size);
+    given.ends = exact(ends, 8 * given.distinct);
+    given.counts = exact(counts, 8 * given.distinct);
     check(&given, flags & FAILING);
-    free(given.chunks);
-    free(given.ends);
-    free(given.counts);
+    CHECK(held == 0);
+    discard(given.chunks);
+    discard(given.ends);
+    discard(given.counts);
     return 0;
 }
-
-#ifdef STANDALONE
-static void run_file(const char *path)
-{
-    static uint8_t input[1 << 16];
-    FILE *file = fopen(path, "rb");
-    CHECK(file != NULL);
-    LLVMFuzzerTestOneInput(input, fread(input, 1, sizeof input, file));
-    fclose(file);
-}
-
-static void run_generated(unsigned inputs)
-{
-    uint64_t random = 0x9E3779B97F4A7C15;
-    for (unsigned i = 0; i < inputs; i++) {
-        uint8_t input[600];
-        for (size_t at = 0; at < sizeof input; at++) {
-            random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-            input[at] = (uint8_t)random;
-        }
-        input[0] &= i % 8 == 0 ? 31 : 31 - RAW;
-        LLVMFuzzerTestOneInput(input, 3 + random % (sizeof input - 2));
-    }
-}
-
-int main(int argc, char **argv)
-{
-    run_generated(2000);
-    for (int i = 1; i < argc; i++)
-        run_file(argv[i]);
-    puts("all as expected");
-    return 0;
-}
-#endif
