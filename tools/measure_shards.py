@@ -26,6 +26,7 @@ from bytepair.corpora.shards import make_manifest
 from bytepair.counts import ChunkCounts
 from bytepair.engine import EngineParams
 from bytepair.patterns import Pattern
+from bytepair.shard_merge import merge_shards
 from bytepair.shard_params import HashSplit, ReadRules
 from bytepair.shard_run import run_shards
 from bytepair.shard_source import sources_of
@@ -34,7 +35,6 @@ from bytepair.shard_work import (
     EncodeTask,
     count_shard,
     encode_shard,
-    merge_shards,
     shard_name,
 )
 from bytepair.tokenizer import Tokenizer

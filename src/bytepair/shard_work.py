@@ -1,4 +1,4 @@
-"""What is done with a shard, as pure functions, and the sum of what all of them counted.
+"""What is done with a shard, as pure functions: its counts, and its tokens.
 
     STORE/counts/NAME/         chunks.bin, ends.bin, counts.bin   as ChunkCounts.save writes them
     STORE/tokens/SPLIT/NAME/   tokens.npy, documents.npy, index.json   as write_tokens does
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -24,19 +24,18 @@ from bytepair.chunks import check_text
 from bytepair.counted_runs import count_to_run
 from bytepair.counts import ChunkCounts
 from bytepair.errors import TextError
-from bytepair.files import dump_json, sha256, write_record
-from bytepair.merged_counts import RUN_FILES, RunFacts, SortedRun, merge_runs
+from bytepair.files import sha256
+from bytepair.merged_counts import RUN_FILES
 from bytepair.patterns import Pattern
 from bytepair.receipts import (
     RECEIPT,
     Output,
     Receipt,
     find_receipt,
-    require_receipt,
     write_receipt,
 )
 from bytepair.shard_tokens import TokensWriter
-from bytepair.store import LocalStore, Store, open_store
+from bytepair.store import Store, open_store
 from bytepair.tokenizer import Tokenizer
 
 Skip = Callable[[int, str], None]
@@ -186,7 +185,7 @@ def count_shard(task: CountTask) -> Done:
             memory=task.memory,
             scratch=scratch,
         )
-        outputs = _put(store, task.folder, scratch / "run", RUN_FILES, facts.sha256)
+        outputs = put_outputs(store, task.folder, scratch / "run", RUN_FILES, facts.sha256)
     text = documents.text(task.split)
     receipt = Receipt(
         kind="counts",
@@ -238,7 +237,7 @@ def encode_shard(task: EncodeTask) -> Done:
                 Receipt(
                     kind="tokens",
                     inputs=task.inputs(split),
-                    outputs=_put(store, task.folder(split), scratch / split, hashes, hashes),
+                    outputs=put_outputs(store, task.folder(split), scratch / split, hashes, hashes),
                     text_sha256=text.sha256,
                     text_bytes=text.size,
                     documents=text.documents,
@@ -249,47 +248,6 @@ def encode_shard(task: EncodeTask) -> Done:
     for split, receipt in zip(task.splits, receipts, strict=True):
         write_receipt(store, task.folder(split), receipt)
     return Done(task.name, tuple(receipts), False, time.perf_counter() - start)
-
-
-def merge_shards(tasks: Sequence[CountTask], folder: Path, *, memory: int) -> ChunkCounts:
-    """Add up the counts of shards that are done, into the files that ChunkCounts.save writes.
-
-    Returns:
-        counts of nothing with the pattern and hash of these: they may not fit in memory.
-        ChunkCounts.load reads them.
-
-    Raises:
-        ArtifactError: a shard is not done, or its files are not what its receipt says.
-    """
-    first, store = tasks[0], open_store(tasks[0].store)
-    receipts = [require_receipt(store, task.folder, task.inputs) for task in tasks]
-    runs = [
-        SortedRun(
-            store.name(task.folder),
-            RunFacts.from_json(receipt.counts, Path(task.folder, RECEIPT)),
-            partial(_open_in, store, task.folder),
-        )
-        for task, receipt in zip(tasks, receipts, strict=True)
-    ]
-    local = LocalStore(folder)
-    local.remove("index.json")
-    with local.scratch() as scratch:
-        facts = merge_runs(runs, scratch / "run", memory=memory, scratch=scratch)
-        _put(local, "", scratch / "run", RUN_FILES, facts.sha256)
-    local.remove_scratch()
-    found = first.counts_of(train_sha256(receipts))
-    sizes = {"distinct": facts.distinct, "total": facts.total, "files": dict(facts.sha256)}
-    write_record(folder / "index.json", {**found.header(), **sizes})
-    return found
-
-
-def train_sha256(receipts: Sequence[Receipt]) -> str:
-    """The hash of a text in parts: of the part if it is one, else of the sorted hashes in JSON.
-
-    Shards without a document of the split are no parts.
-    """
-    parts = sorted(receipt.text_sha256 for receipt in receipts if receipt.documents)
-    return parts[0] if len(parts) == 1 else sha256(dump_json(parts, indent=None))
 
 
 class _Text:
@@ -355,15 +313,12 @@ def _tokenizer(data: bytes) -> Tokenizer:
     )
 
 
-def _put(
-    store: Store, folder: str, written: Path, names: Any, hashes: Mapping[str, str]
+def put_outputs(
+    store: Store, folder: str, written: Path, names: Iterable[str], hashes: Mapping[str, str]
 ) -> dict[str, Output]:
+    """Move files of this machine into a folder of the store."""
     outputs = {}
     for name in names:
         outputs[name] = Output((written / name).stat().st_size, hashes[name])
-        store.put(written / name, f"{folder}/{name}" if folder else name)
+        store.put(written / name, f"{folder}/{name}")
     return outputs
-
-
-def _open_in(store: Store, folder: str, name: str) -> Any:
-    return store.open(f"{folder}/{name}")
