@@ -71,20 +71,20 @@ def failing_proxy(port, failures, *, method="GET", status=500):
 
         def forward(self):
             path = self.path.partition("?")[0]
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             with lock:
                 fails = self.command == method and path.count("/") > 1 and failed[path] < failures
                 failed[path] += fails
             if fails:
                 self._answer(status, [], b"")
                 return
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             connection = http.client.HTTPConnection("127.0.0.1", port)
             with contextlib.closing(connection):
                 connection.request(self.command, self.path, body, dict(self.headers))
                 response = connection.getresponse()
                 self._answer(response.status, response.getheaders(), response.read())
 
-        do_GET = do_HEAD = do_PUT = forward  # noqa: N815  the names that http.server calls
+        do_GET = do_HEAD = do_PUT = do_DELETE = forward  # noqa: N815  the names that http.server calls
 
         def _answer(self, code, headers, data):
             self.send_response(code)

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import s3fs
 
 from bytepair import ChunkCounts, Pattern, Tokenizer, counted_runs, shard_merge
 from bytepair.corpora.shards import make_manifest
@@ -33,8 +34,9 @@ from bytepair.shard_work import (
     encode_shard,
     shard_name,
 )
-from bytepair.store import LocalStore, open_store
+from bytepair.store import LocalStore, open_store, write
 from bytepair.tokens import open_tokens, write_tokens
+from s3 import ENVIRONMENT, client, failing_proxy, s3_server
 
 SPLIT = HashSplit(seed=1, val=Decimal("0.2"), test=Decimal("0.1"), separator="\n\n")
 SPECIAL = "<|endoftext|>"
@@ -395,22 +397,40 @@ def test_a_run_that_is_killed_leaves_only_what_the_next_one_overwrites(corpus, e
 
 
 @pytest.fixture(scope="module")
-def bucket():
-    """A real S3 API on this machine."""
-    server = pytest.importorskip("moto.server", reason="needs moto[server]")
-    s3fs = pytest.importorskip("s3fs", reason="needs s3fs")
-    server = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        files = s3fs.S3FileSystem()
-        files.mkdir("bucket")
-        yield files
-    server.stop()
+def server():
+    """A real S3 API on this machine, with a bucket; gives its port."""
+    with s3_server() as port:
+        client(port).create_bucket(Bucket="bucket")
+        yield port
+
+
+@pytest.fixture
+def bucket(server, monkeypatch):
+    """Make s3:// the server, also for workers; gives what reads it without our code."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server}")
+    s3fs.S3FileSystem.clear_instance_cache()
+    yield s3fs.S3FileSystem()
+    s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize("method", ["PUT", "GET", "HEAD"])
+def test_a_bucket_that_fails_twice_is_asked_again(
+    method, corpus, bucket, server, tmp_path, monkeypatch
+):
+    with failing_proxy(server, 2, method=method) as (port, failed):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        s3fs.S3FileSystem.clear_instance_cache()
+        tasks = count_tasks(corpus[:1], f"s3://bucket/fails-{method}")
+        list(map(count_shard, tasks))
+        merge_shards(tasks, tmp_path / "counts", memory=1 << 20)
+        s3fs.S3FileSystem.clear_instance_cache()
+    assert max(failed.values()) == 2
+    local = count_tasks(corpus[:1], tmp_path / "store")
+    list(map(count_shard, local))
+    merge_shards(local, tmp_path / "expected", memory=1 << 20)
+    assert tree(tmp_path / "counts") == tree(tmp_path / "expected")
 
 
 @pytest.mark.parametrize("params", ENGINES[2:], ids="{0.name}-{0.workers}".format)
@@ -445,6 +465,8 @@ def test_stores(tmp_path, bucket):
             assert (file.read(2), file.read(2)) == (b"12", b"3")
         store.remove("a/b")
         assert store.read("a/b") is None
+    with pytest.raises(BytepairError, match="s3://no-such-bucket/a/b: .* Make the bucket first"):
+        write(open_store("s3://no-such-bucket"), "a/b", b"123")
     with pytest.raises(BytepairError, match="no-such-protocol"):
         open_store("no-such-protocol://bucket")
 

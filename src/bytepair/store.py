@@ -8,15 +8,21 @@ receipt vouches for.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from bytepair.errors import ArtifactError, BytepairError
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+# Object stores have no folders; asked for one, their file systems would make a bucket.
+_FLAT = frozenset({"s3", "gs", "az", "abfs", "oci", "oss"})
 _SCRATCH = ".work"
 
 
@@ -118,6 +124,10 @@ class RemoteStore:
             import fsspec
 
             self._files, self._root = fsspec.url_to_fs(self._url, use_listings_cache=False)
+            protocols = self._files.protocol
+            self._is_flat = not _FLAT.isdisjoint(
+                (protocols,) if isinstance(protocols, str) else protocols
+            )
         except ImportError as error:
             raise BytepairError(
                 f"{url}: {error}. Install it: pip install 'bytepair[shards]'."
@@ -127,29 +137,37 @@ class RemoteStore:
 
     def read(self, path: str) -> bytes | None:
         try:
-            return bytes(self._files.cat_file(self._place(path)))
+            with _named(self.name(path)):
+                return bytes(self._files.cat_file(self._place(path)))
         except FileNotFoundError:
             return None
 
     def size(self, path: str) -> int | None:
         try:
-            return int(self._files.info(self._place(path))["size"])
+            with _named(self.name(path)):
+                return int(self._files.info(self._place(path))["size"])
         except FileNotFoundError:
             return None
 
     def open(self, path: str) -> BinaryIO:
+        name = self.name(path)
         try:
-            file: Any = self._files.open(self._place(path), "rb", cache_type="none")
+            with _named(name):
+                file = self._files.open(self._place(path), "rb", cache_type="none")
         except FileNotFoundError:
-            raise _absent(self.name(path)) from None
-        return file  # type: ignore[no-any-return]
+            raise _absent(name) from None
+        return io.BufferedReader(_Remote(file, name), 1 << 16)
 
     def put(self, written: Path, path: str) -> None:
-        place = self._place(path)
-        size = written.stat().st_size
-        self._files.makedirs(place.rpartition("/")[0], exist_ok=True)
-        self._files.put_file(str(written), place)
-        found = self._files.info(place)["size"]
+        place, size = self._place(path), written.stat().st_size
+        try:
+            with _named(self.name(path)):
+                if not self._is_flat:
+                    self._files.makedirs(place.rpartition("/")[0], exist_ok=True)
+                self._files.put_file(str(written), place)
+                found = self._files.info(place)["size"]
+        except FileNotFoundError as error:
+            raise BytepairError(f"{self.name(path)}: {error}. Make the bucket first.") from None
         if found != size:
             raise ArtifactError(
                 f"{self.name(path)}: {size} bytes were written, but {found} are there. Run again."
@@ -157,7 +175,7 @@ class RemoteStore:
         written.unlink()
 
     def remove(self, path: str) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), _named(self.name(path)):
             self._files.rm_file(self._place(path))
 
     @contextlib.contextmanager
@@ -170,6 +188,41 @@ class RemoteStore:
 
     def _place(self, path: str) -> str:
         return f"{self._root}/{path}"
+
+
+class _Remote(io.RawIOBase):
+    """A file of fsspec, whose errors say its name."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self._file = file
+        self._name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        with _named(self._name):
+            data: bytes = self._file.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say which file an exception is about; each file system has its own, and its own tries."""
+    try:
+        yield
+    except (FileNotFoundError, BytepairError):
+        raise
+    except Exception as error:
+        raise BytepairError(
+            f"{name}: {type(error).__name__}: {error}. Is the store there, and may it be written?"
+        ) from error
 
 
 def _absent(name: str) -> ArtifactError:

@@ -25,6 +25,7 @@ R = TypeVar("R")
 
 State = tuple[str, bool]  # version of bytepair, and whether the kernel is there
 
+_ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 CONNECT = 30  # seconds to find the scheduler, and a worker
 _AHEAD = 2  # tasks a thread: one that runs, and one that waits for it
 
@@ -49,7 +50,13 @@ class DaskEngine:
         address = self._params.address
         if address is None:
             # A task that only waited at a worker that died is given again by `map`.
-            with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+            # And freed memory is kept for the next block, not given back to the system each time.
+            settings = {
+                "distributed.scheduler.allowed-failures": 1,
+                "distributed.nanny.pre-spawn-environ": dict.fromkeys(_ONE_THREAD, 1),
+                "distributed.worker.profile.enabled": False,
+            }
+            with dask.config.set(settings):
                 self._cluster = distributed.LocalCluster(
                     n_workers=as_threads(self._params.workers),
                     threads_per_worker=1,
