@@ -122,7 +122,7 @@ def train_tokenizers(path: Path, merges: int) -> Work:
             show_progress=False,
         )
         tokenizer.train([str(path)], trainer)
-        return lambda: [to_bytes(tokenizer.id_to_token(256 + rank)) for rank in range(merges)]
+        return lambda: [to_bytes(tokenizer.id_to_token(256 + rank) or "") for rank in range(merges)]
 
     return work
 

@@ -66,6 +66,18 @@ def test_nothing_imports_what_only_looks_at_results():
         assert not needed & {"metrics", "stage", "reference"}, name
 
 
+def test_only_commands_import_what_speaks_to_other_libraries():
+    foreign = {
+        name for name in MODULES if name in ("compare", "vocabulary") or name.startswith("export.")
+    }
+    for name, needed in IMPORTS.items():
+        if name not in foreign and not name.startswith("commands."):
+            assert not needed & foreign, name
+        if name in foreign:
+            assert not {other for other in needed if other.startswith("corpora.")}, name
+            assert "params" not in needed, name
+
+
 def test_nothing_imports_what_stands_above_everything():
     above = {
         name

@@ -29,6 +29,8 @@ COMMANDS = {
     "sweep": "Try vocabulary sizes and patterns on one text.",
     "check": "Say whether dvc.lock belongs to this code and these parameters.",
     "verify": "Read every file of the pipeline and hold it against what its stage makes.",
+    "export": "Write a tokenizer for other libraries, and prove that they give the same ids.",
+    "compare": "Set tokenizers side by side on a text, ours and those of other libraries.",
     "report": "Write one self-contained HTML file about a tokenizer.",
     "tokens": "Hand the token arrays of a split to another trainer.",
 }
