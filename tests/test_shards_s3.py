@@ -165,12 +165,14 @@ def test_a_shard_that_was_overwritten_after_the_manifest(bucket, server):
     assert sum(map(len, documents(manifest))) == 67
 
 
-def test_a_shard_that_is_overwritten_while_it_is_read(bucket, server, monkeypatch):
+@pytest.mark.parametrize("scheme", ["s3", "http"])
+def test_a_shard_that_is_overwritten_while_it_is_read(bucket, server, monkeypatch, scheme):
     name, _ = bucket
+    url = {"s3": f"s3://{name}", "http": f"http://127.0.0.1:{server}/{name}"}[scheme]
     monkeypatch.setattr(sources, "BLOCK", 1 << 16)
     data = json_lines({"text": "x" * 1000, "url": str(n)} for n in range(5_000))
     put(server, name, "web/long.jsonl", data)
-    (shard,) = make_manifest([f"s3://{name}/web/long.jsonl"], RULES).shards
+    (shard,) = make_manifest([f"{url}/web/long.jsonl"], RULES).shards
     reading = read_shard(shard, RULES)
     assert next(reading) == Document("0", "0", "x" * 1000)
     put(server, name, "web/long.jsonl", data.replace(b"xx", b"yy"))

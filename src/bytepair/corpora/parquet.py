@@ -3,12 +3,13 @@
 A string column is UTF-8 by its type, but no writer is forced to keep to that, so each value is
 decoded strictly; binary columns are taken, too. A dot in a name leads into a struct.
 
-Memory: a row group is read a page at a time and a batch of rows at a time, so it grows with the
-largest page and the largest texts, not with the file.
+A row group is read a page at a time and a batch of rows at a time, so memory grows with the largest
+page, not with the file, and has room for MOST_BYTES of texts that a dictionary repeats.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -26,7 +27,12 @@ from bytepair.errors import CorpusError, FetchError
 from bytepair.shard_params import ReadRules
 
 BATCH_BYTES = 1 << 20
-MOST_ROWS = 256  # of a batch, however small they seem: a page may hold one text for many rows
+MOST_ROWS = 256
+MOST_BYTES = 32 << 20
+
+_VARINT = rb"([\x80-\xff]{0,4}[\x00-\x7f])"
+_PAGE_HEADER = re.compile(rb"\x15" + _VARINT + rb"\x15" + _VARINT, re.DOTALL)
+_DICTIONARY_PAGE = 2
 
 
 def read_parquet(stream: BinaryIO, rules: ReadRules, path: str, *, url: str, size: int) -> Records:
@@ -84,9 +90,13 @@ def _batches(stream: BinaryIO, names: list[str], url: str, size: int) -> Iterato
     try:
         file = parquet.ParquetFile(stream, buffer_size=BATCH_BYTES, pre_buffer=False)
         _check_columns(file.schema_arrow, names, url)
-        rows = _rows_of_a_batch(file.metadata, names, url, size)
-        for batch in file.iter_batches(rows, columns=sorted(set(names)), use_threads=False):
-            yield [_column(batch, name.split(".")) for name in names]
+        _check_size(file.metadata, names, url, size)
+        for group in range(file.metadata.num_row_groups):
+            rows = _rows_of_a_batch(stream, file.metadata.row_group(group), names)
+            for batch in file.iter_batches(
+                rows, row_groups=[group], columns=sorted(set(names)), use_threads=False
+            ):
+                yield [_column(batch, name.split(".")) for name in names]
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise CorpusError(
@@ -135,24 +145,47 @@ def _check_columns(schema: Any, names: Iterable[str], url: str) -> None:
             raise CorpusError(f"{url}: column {name!r} holds {found}, expected {wanted}.")
 
 
-def _rows_of_a_batch(metadata: Any, names: Iterable[str], url: str, size: int) -> int:
-    """So many rows that a batch has BATCH_BYTES on the average.
-
-    What the file says that its columns decompress to is held to the same limit as a compressed
-    shard.
-    """
-    needed = [
-        group.column(index)
-        for group in map(metadata.row_group, range(metadata.num_row_groups))
-        for index in range(group.num_columns)
-        if group.column(index).path_in_schema in names
-    ]
-    total = sum(column.total_uncompressed_size for column in needed)
+def _check_size(metadata: Any, names: list[str], url: str, size: int) -> None:
+    """Hold what the columns decompress to, as the file says, to the limit of compressed shards."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    total = sum(column.total_uncompressed_size for g in groups for column in _columns(g, names))
     limit = FREE + RATIO * size
     if total > limit:
         raise CorpusError(
             f"{url}: decompresses to {total:,} bytes, above {RATIO} times its size and "
             f"{FREE >> 20} MiB, {limit:,}. If that is no decompression bomb, store it plain."
         )
-    average: int = total // max(1, metadata.num_rows)
-    return max(1, min(MOST_ROWS, BATCH_BYTES // max(1, average)))
+
+
+def _columns(group: Any, names: list[str]) -> list[Any]:
+    columns = map(group.column, range(group.num_columns))
+    return [column for column in columns if column.path_in_schema in names]
+
+
+def _rows_of_a_batch(stream: BinaryIO, group: Any, names: list[str]) -> int:
+    """So many rows that a batch has BATCH_BYTES on the average, and MOST_BYTES at the worst."""
+    columns = _columns(group, names)
+    total = sum(column.total_uncompressed_size for column in columns)
+    average = max(1, total // max(1, group.num_rows))
+    longest = max(1, *(_dictionary_bytes(stream, column) for column in columns))
+    rows: int = min(MOST_ROWS, BATCH_BYTES // average, MOST_BYTES // longest)
+    return max(1, rows)
+
+
+def _dictionary_bytes(stream: BinaryIO, column: Any) -> int:
+    """What a column's dictionary in a row group decompresses to; 0 if it has none.
+
+    One text in a dictionary may stand in every row, so the file's size says nothing of the rows'.
+    Arrow does not tell this size. It is in the header of the first page, whose fields 1 and 2,
+    the page's type and its size, are zigzag integers in Thrift's compact protocol.
+    """
+    stream.seek(min(filter(None, (column.dictionary_page_offset, column.data_page_offset))))
+    header = _PAGE_HEADER.match(stream.read(16))
+    if header is None or _zigzag(header[1]) != _DICTIONARY_PAGE:
+        return 0
+    return _zigzag(header[2])
+
+
+def _zigzag(data: bytes) -> int:
+    value = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(data))
+    return (value >> 1) ^ -(value & 1)

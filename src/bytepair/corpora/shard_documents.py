@@ -33,7 +33,7 @@ def too_large(largest: int) -> str:
     return f"larger than {largest:,} bytes"
 
 
-def decode_record(data: bytes) -> str:
+def decode_record(data: bytes | bytearray) -> str:
     """The text of UTF-8.
 
     Raises:

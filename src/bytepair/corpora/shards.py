@@ -63,7 +63,7 @@ def make_manifest(
         rules: how records are read.
         skip: how many malformed records the whole corpus may have.
         previous: a manifest by the same rules, whose entries are taken for shards of the same
-            version; it changes the time needed, and not the result.
+            version without malformed records; it changes the time needed, and not the result.
         map_tasks: yields the number of a task and what `survey` makes of it, in any order: the
             `map` of an engine.
 
@@ -97,7 +97,7 @@ def survey(task: SurveyTask) -> Survey:
         if (
             known is not None
             and (known.size, known.version) == (source.size, source.version)
-            and known.skipped <= task.skip
+            and not known.skipped  # or an error could not quote them
         ):
             return Survey(known, ())
         documents = size = skipped = 0

@@ -12,6 +12,7 @@ import errno
 import glob
 import hashlib
 import io
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -90,18 +91,24 @@ def open_source(url: str) -> Iterator[Source]:
     """Open a shard. One without an ETag is read once here, for its hash.
 
     Raises:
+        CorpusError: when it is closed: it is not what it was when it was opened.
         FetchError: it is not there, may not be read, or the server still fails at the last try.
     """
     file, etag = _open_remote(url) if "://" in url else (_open_local(url), None)
     with contextlib.closing(file):
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
+        stamp = None if "://" in url else _stamp(file)
         if etag is None:
             version = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
             file.seek(0)
         else:
             version = f"etag:{etag}"
         yield Source(url, file, size, version)
+        if stamp is not None and stamp != _stamp(file):
+            _refuse_changed(url)
+    if etag is not None and _attempt(url, lambda: _etag(url)) != etag:
+        _refuse_changed(url)
 
 
 def _find_local(pattern: str) -> list[str]:
@@ -114,6 +121,11 @@ def _open_local(path: str) -> io.BufferedReader:
         return Path(path).open("rb")
     except OSError as error:
         raise FetchError(f"{path}: {error.strerror}. Does params.yaml name it rightly?") from None
+
+
+def _stamp(file: io.BufferedReader) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_size, status.st_mtime_ns
 
 
 def _find_remote(pattern: str) -> list[str]:
@@ -136,16 +148,19 @@ def _open_remote(url: str) -> tuple[io.BufferedReader, str | None]:
     def opened() -> tuple[Any, str | None]:
         filesystem, path = _file_system(url)
         file = filesystem.open(path, "rb", block_size=BLOCK, cache_type="readahead")
-        details = getattr(file, "details", None)  # what this very handle was opened with
-        if not isinstance(details, dict):
-            details = filesystem.info(path)
-        etag = details.get("ETag") or details.get("etag")
-        return file, etag.strip('"') if isinstance(etag, str) else None
+        return file, _etag(url)
 
     file, etag = _attempt(url, opened)
     if not file.seekable():
         raise FetchError(f"{url}: the server gives no parts of files. Copy the shard elsewhere.")
     return io.BufferedReader(_Remote(file, url), 1 << 16), etag
+
+
+def _etag(url: str) -> str | None:
+    filesystem, path = _file_system(url)
+    details = filesystem.info(path)
+    etag = details.get("ETag") or details.get("etag")
+    return etag.strip('"') if isinstance(etag, str) else None
 
 
 def _file_system(url: str) -> tuple[Any, str]:
@@ -227,9 +242,13 @@ def _refuse(url: str, error: BaseException) -> NoReturn:
     if isinstance(error, ImportError):
         raise FetchError(f"{url}: {error}. Install it: pip install 'bytepair[shards]'.") from None
     if _has_changed(error):
-        raise CorpusError(f"{url}: the shard was changed while it was read.") from None
+        _refuse_changed(url)
     reason = str(error) or type(error).__name__
     tries = "" if _is_final(error) else f", {len(PAUSES) + 1} times"
     raise FetchError(
         f"{url}: {type(error).__name__}: {reason}{tries}. Is the URL right, and the server there?"
     ) from None
+
+
+def _refuse_changed(url: str) -> NoReturn:
+    raise CorpusError(f"{url}: the shard was changed while it was read. Run it again.") from None

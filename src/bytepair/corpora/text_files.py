@@ -40,7 +40,7 @@ def read_text_file(stream: BinaryIO, rules: ReadRules, path: str) -> Records:
             yield Malformed(number, str(error))
 
 
-def _text(piece: bytes | None, largest: int) -> str:
+def _text(piece: bytearray | None, largest: int) -> str:
     if piece is None:
         raise MalformedError(too_large(largest))
     if not piece:
@@ -50,25 +50,28 @@ def _text(piece: bytes | None, largest: int) -> str:
     return decode_record(piece)
 
 
-def _pieces(stream: BinaryIO, separator: bytes | None, largest: int) -> Iterator[bytes | None]:
+def _pieces(stream: BinaryIO, separator: bytes | None, largest: int) -> Iterator[bytearray | None]:
     """What stands between separators; None for what has more than `largest` bytes.
 
     Without a separator there is one piece, even an empty one.
     """
     lines = _Lines(stream)
     keep = len(separator) - 1 if separator else 0  # so much may begin a separator
-    rest, is_too_large = b"", False
-    while block := lines.read(max(BLOCK, len(rest))):  # a long piece is searched a few times only
-        *pieces, rest = (rest + block).split(separator) if separator else (rest + block,)
-        for piece in pieces:
-            if is_too_large or len(piece) > largest:
+    rest, searched, is_too_large = bytearray(), 0, False
+    while block := lines.read():
+        rest += block
+        while separator and (end := rest.find(separator, searched)) >= 0:
+            if is_too_large or end > largest:
                 yield None
-            elif piece:
-                yield piece
-            is_too_large = False
-        if len(rest) - keep > largest:
+            elif end:
+                yield rest[:end]
+            del rest[: end + len(separator)]
+            searched, is_too_large = 0, False
+        searched = max(0, len(rest) - keep)
+        if searched > largest:
             is_too_large = True
-            rest = rest[len(rest) - keep :]
+            del rest[:searched]
+            searched = 0
     if is_too_large or len(rest) > largest:
         yield None
     elif rest or separator is None:
@@ -82,11 +85,11 @@ class _Lines:
         self._stream = stream
         self._ahead = stream.read(len(BOM)).removeprefix(BOM) + stream.read(BLOCK)
 
-    def read(self, size: int) -> bytes:
-        """Some bytes, `size` and more at times; none at the end."""
+    def read(self) -> bytes:
+        """The next bytes, about BLOCK; none at the end."""
         block = b""
         while self._ahead and not block:
-            block, self._ahead = self._ahead, self._stream.read(size)
+            block, self._ahead = self._ahead, self._stream.read(BLOCK)
             if block.endswith(b"\r") and self._ahead:  # its LF may be ahead
                 block, self._ahead = block[:-1], b"\r" + self._ahead
         return block.replace(b"\r\n", b"\n")
