@@ -23,8 +23,9 @@ STANDARD_LIBRARY_ONLY = (
 TOKENIZER_SIDE = {
     *STANDARD_LIBRARY_ONLY, "id_arrays", "usage", "tokens", "token_exports", "windows", "arrays",
     "ngram", "baseline", "comparison", "intrinsic", "metrics",
+    "kernel.merge_counts", "merged_counts", "counted_runs", "receipts", "store", "shard_tokens", "shard_work", "shard_merge",
 } - {
-    "errors", "files", "layout",
+    "errors", "fields", "files", "layout",
 }  # fmt: skip
 
 
@@ -125,7 +126,7 @@ KERNEL = "src/bytepair/kernel/"
 KERNEL_SOURCES = {
     f"src/bytepair/{module}.py": {f"{KERNEL}{name}" for name in ("build.py", "bytepair.h", *names)}
     for module, names in {
-        "packed": ("sort.c",),
+        "packed": ("order.h", "sort.c"),
         "kernel/scan": ("keys.h", "rules.c", "scan.c", "scan.h", "utf8.c", "vector.h"),
         "kernel/count": ("count.c", "keys.h", "pages.c", "pages.h", "scan.h"),
         "kernel/encode": (
@@ -137,6 +138,7 @@ KERNEL_SOURCES = {
             "pages.h",
             "scan.h",
         ),
+        "kernel/merge_counts": ("memory.h", "merge_counts.c", "order.h"),
         "kernel/train": ("memory.h", "train.c", "train_pairs.h", "train_text.h"),
     }.items()
 }

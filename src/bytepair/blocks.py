@@ -6,12 +6,20 @@ import difflib
 import os
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from bytepair.errors import ParamsError
 from bytepair.files import StrPath
 
 _TYPES = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
+_NAME = re.compile(r"[a-z0-9_][a-z0-9_-]*")
+_SIZE = re.compile(r"([0-9]{1,15}) ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)")
+_UNITS = {
+    "B": 1,
+    **{unit: 1000**power for power, unit in enumerate(("kB", "MB", "GB", "TB"), 1)},
+    **{unit: 1024**power for power, unit in enumerate(("KiB", "MiB", "GiB", "TiB"), 1)},
+}
 
 
 class Block:
@@ -47,6 +55,14 @@ class Block:
                 f"keys{keys}, or `{key}: {{}}` if it needs none.",
             )
         return Block(self._path, _dotted(self._where, key), self.values[key], *known)
+
+    def named(self, name: str, *known: str) -> Block:
+        """The block that a person has named, as those of corpora and tokenizers are."""
+        if name not in self.values:
+            self.refuse("", f"there is no block {name!r}. {choices(name, self.values)}")
+        if not _NAME.fullmatch(name):
+            self.refuse(name, "a name is made of a-z, 0-9, - and _. Rename the block.")
+        return self.block(name, *known)
 
     def blocks(self, key: str, *known: str) -> list[Block]:
         return [
@@ -104,6 +120,32 @@ class Block:
 
     def optional_integer(self, key: str, *, minimum: int) -> int | None:
         return None if self.values.get(key) is None else self.integer(key, minimum=minimum)
+
+    def size(self, key: str, *, default: int) -> int:
+        """A number of bytes, at least 1: `16MB` is 16 * 1000^2 of them, `16MiB` is 16 * 1024^2."""
+        value = self.get(key, default)
+        match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+        size = int(match[1]) * _UNITS[match[2]] if match else value
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            units = ", ".join(_UNITS)
+            self.refuse(
+                key, f"expected a size such as 16MB, got {describe(value)}. Units: {units}."
+            )
+        return size
+
+    def optional_share(self, key: str) -> Decimal | None:
+        """A part of the whole, above 0 and below 1, as the decimal that the file says."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        share = Decimal(repr(value)) if type(value) in {int, float} else None
+        if share is None or not 0 < share < 1:
+            self.refuse(
+                key,
+                f"expected a share above 0 and below 1, such as 0.01, got {describe(value)}. "
+                "Delete the key for none.",
+            )
+        return share
 
     def boolean(self, key: str, *, default: bool) -> bool:
         value = self.get(key, default)

@@ -7,6 +7,7 @@ can be counted, and neither the size of blocks nor the number of threads changes
 
 from __future__ import annotations
 
+import io
 import re
 from array import array
 from collections.abc import Iterable, Iterator
@@ -39,6 +40,25 @@ def count_streams(
         (piece for stream in streams for piece in _pieces(stream, scanner, specials, block)), block
     )
     return _count_units(units, scanner, threads)
+
+
+def count_in_parts(
+    texts: Iterable[bytes], scanner: Scanner, special_tokens: Iterable[str], *, memory: int
+) -> Iterator[PackedCounts]:
+    """Count the chunks of UTF-8 texts, each a document, and give the counts out in parts.
+
+    A part ends where the tables have `memory` bytes, so a part and what it takes to give it out
+    need about three times as much. Added up, parts are the counts of all texts.
+    """
+    specials = _Specials(special_tokens)
+    counter = Counter(scanner)
+    pieces = (piece for text in texts for piece in _text_pieces(text, scanner, specials))
+    for unit in _units(pieces, BLOCK):
+        counter.feed_texts(b"".join(unit), array("Q", accumulate(map(len, unit))))
+        if counter.memory() >= memory:
+            yield counter.take()
+            counter = Counter(scanner)
+    yield counter.take()
 
 
 class _Specials:
@@ -79,6 +99,13 @@ def _pieces(stream: BinaryIO, scanner: Scanner, specials: _Specials, block: int)
     parts, end = specials.split(rest, len(rest))
     yield from parts
     yield rest[end:]
+
+
+def _text_pieces(text: bytes, scanner: Scanner, specials: _Specials) -> Iterable[bytes]:
+    if len(text) > BLOCK:
+        return _pieces(io.BytesIO(text), scanner, specials, BLOCK)
+    parts, end = specials.split(text, len(text))
+    return [*parts, text[end:]] if parts else (text,)
 
 
 def _units(pieces: Iterable[bytes], block: int) -> Iterator[list[bytes]]:

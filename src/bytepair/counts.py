@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from bytepair.files import (
     write_record,
 )
 from bytepair.kernel.threads import as_threads
-from bytepair.packed import PackedCounts
+from bytepair.packed import PackedCounts, from_little_endian, little_endian
 from bytepair.patterns import Pattern
 from bytepair.scanning import kernel_scanner
 from bytepair.special_tokens import check_special_tokens, compile_special_tokens
@@ -136,12 +134,12 @@ class ChunkCounts:
         packed = PackedCounts.of(self.counts).in_order()
         files = {
             "chunks.bin": packed.chunks,
-            "ends.bin": _little_endian(packed.ends),
-            "counts.bin": _little_endian(packed.numbers),
+            "ends.bin": little_endian(packed.ends),
+            "counts.bin": little_endian(packed.numbers),
         }
         for name, data in files.items():
             write_bytes(folder / name, data)
-        write_record(folder / "index.json", {**self._header(), **_sizes(packed, files)})
+        write_record(folder / "index.json", {**self.header(), **_sizes(packed, files)})
 
     @classmethod
     def load(cls, folder: StrPath) -> ChunkCounts:
@@ -160,10 +158,10 @@ class ChunkCounts:
                 read_verified(folder / name, hashes[name])
                 for name in ("chunks.bin", "ends.bin", "counts.bin")
             )
-            counts = PackedCounts(data, _from_little_endian(ends), _from_little_endian(numbers))
+            counts = PackedCounts(data, from_little_endian(ends), from_little_endian(numbers))
             found = cls(counts, pattern, special_tokens, index["train_sha256"])
             files = {"chunks.bin": data, "ends.bin": ends, "counts.bin": numbers}
-            expected = {**found._header(), **_sizes(counts, files)}
+            expected = {**found.header(), **_sizes(counts, files)}
         except ArtifactError:
             raise
         except (KeyError, TypeError, ValueError, BytepairError) as error:
@@ -189,7 +187,8 @@ class ChunkCounts:
         chunker = [self.pattern.engine, self.pattern.regex, list(self.special_tokens)]
         return sha256(dump_json(chunker, indent=None))
 
-    def _header(self) -> dict[str, Any]:
+    def header(self) -> dict[str, Any]:
+        """What index.json says before sizes and hashes."""
         return {
             "version": COUNTS_VERSION,
             "engine": self.pattern.engine,
@@ -236,18 +235,3 @@ def _sizes(counts: PackedCounts, files: Mapping[str, bytes | bytearray]) -> dict
         "total": sum(counts.numbers),
         "files": {name: sha256(data) for name, data in files.items()},
     }
-
-
-def _little_endian(numbers: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        numbers = numbers[:]
-        numbers.byteswap()
-    return numbers.tobytes()
-
-
-def _from_little_endian(data: bytes) -> array[int]:
-    numbers = array("Q")
-    numbers.frombytes(data)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers

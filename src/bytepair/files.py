@@ -148,7 +148,12 @@ def write_record(path: StrPath, record: dict[str, Any]) -> None:
     What a stage leaves for the next ones is such a record; its own hash covers it, and the hashes
     in it cover the files beside it.
     """
-    write_json(path, {**record, _SEAL: sha256(dump_json(record))})
+    write_bytes(path, record_bytes(record))
+
+
+def record_bytes(record: dict[str, Any]) -> bytes:
+    """The bytes that write_record writes."""
+    return dump_json({**record, _SEAL: sha256(dump_json(record))})
 
 
 def read_record(path: StrPath) -> dict[str, Any]:
@@ -157,7 +162,11 @@ def read_record(path: StrPath) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is absent, or not every byte is as it was written.
     """
-    data = read_bytes(path)
+    return parse_record(read_bytes(path), path)
+
+
+def parse_record(data: bytes, path: StrPath) -> dict[str, Any]:
+    """The same for bytes that have been read; `path` is for the message."""
     record = parse_json(data, path)
     with contextlib.suppress(AttributeError, TypeError, ValueError):  # not what we would write
         seal = record.pop(_SEAL, None)

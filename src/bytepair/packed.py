@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
@@ -92,3 +93,20 @@ class PackedCounts(Mapping[bytes, int]):
             and all(chunk < following for chunk, following in pairwise(self))
             and 0 not in self.numbers
         )
+
+
+def little_endian(numbers: array[int]) -> bytes:
+    """Numbers of 64 bits as they are stored."""
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def from_little_endian(data: bytes) -> array[int]:
+    """Numbers of 64 bits as they were stored."""
+    numbers = array("Q")
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers

@@ -14,7 +14,6 @@ from bytepair.blocks import Block, choices
 from bytepair.files import StrPath
 from bytepair.yaml_strict import load_yaml
 
-_NAME = re.compile(r"[a-z0-9_][a-z0-9_-]*")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _NOT_IN_A_FILE_NAME = re.compile(r"[/\\:\x00-\x1f]")
 _RANGE_SPLITS = ("train", "val", "test", "dropped")
@@ -157,7 +156,7 @@ def load_corpus(path: StrPath, name: str) -> CorpusParams:
         ParamsError: the file, the key, its value, and what to write instead.
     """
     corpora = Block(path, "", load_yaml(path)).block("corpora")
-    block = _named(corpora, name, "fetch", "strip", "split")
+    block = corpora.named(name, "fetch", "strip", "split")
     return CorpusParams(name=name, fetch=_fetch(block), strip=_strip(block), split=_split(block))
 
 
@@ -169,7 +168,7 @@ def load_tokenizer(path: StrPath, name: str) -> TokenizerParams:
     """
     top = Block(path, "", load_yaml(path))
     keys = ("corpus", "chunks", "train", "encode", "baseline", "report")
-    block = _named(top.block("tokenizers"), name, *keys)
+    block = top.block("tokenizers").named(name, *keys)
     chunks = _chunks(block)
     baseline = block.block("baseline", "order", "max_tokens")
     return TokenizerParams(
@@ -184,14 +183,6 @@ def load_tokenizer(path: StrPath, name: str) -> TokenizerParams:
         ),
         report=ReportParams(test=block.block("report", "test").boolean("test", default=False)),
     )
-
-
-def _named(blocks: Block, name: str, *known: str) -> Block:
-    if name not in blocks.values:
-        blocks.refuse("", f"there is no block {name!r}. {choices(name, blocks.values)}")
-    if not _NAME.fullmatch(name):
-        blocks.refuse(name, "a name is made of a-z, 0-9, - and _. Rename the block.")
-    return blocks.block(name, *known)
 
 
 def _fetch(corpus: Block) -> FetchParams:

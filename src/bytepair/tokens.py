@@ -184,7 +184,41 @@ def write_tokens(
     dtype = storage_dtype(vocab_size)
     tokens_file, starts, names = _join(documents, dtype, vocab_size, separator_id)
     starts_file = npy_bytes(np.array(starts, OFFSET_DTYPE))
-    record = {
+    record = index_record(
+        tokenizer_sha256=tokenizer_sha256,
+        vocab_size=vocab_size,
+        separator_id=separator_id,
+        text_sha256=text_sha256,
+        text_bytes=text_bytes,
+        separator_bytes=separator_bytes,
+        length=(len(tokens_file) - HEADER_BYTES) // np.dtype(dtype).itemsize,
+        tokens_sha256=files.sha256(tokens_file),
+        documents_sha256=files.sha256(starts_file),
+        names=names,
+    )
+    index = parse_index(record, path)
+    path.unlink(missing_ok=True)
+    files.write_bytes(path.with_name("tokens.npy"), tokens_file)
+    files.write_bytes(path.with_name("documents.npy"), starts_file)
+    files.write_record(path, record)
+    return index
+
+
+def index_record(
+    *,
+    tokenizer_sha256: str,
+    vocab_size: int,
+    separator_id: int | None,
+    text_sha256: str,
+    text_bytes: int,
+    separator_bytes: int,
+    length: int,
+    tokens_sha256: str,
+    documents_sha256: str,
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """What index.json says, before its seal."""
+    return {
         "version": VERSION,
         "tokenizer_sha256": tokenizer_sha256,
         "text": {
@@ -194,19 +228,10 @@ def write_tokens(
         },
         "vocab_size": vocab_size,
         "separator_id": separator_id,
-        "dtype": dtype,
-        "tokens": {
-            "length": (len(tokens_file) - HEADER_BYTES) // np.dtype(dtype).itemsize,
-            "sha256": files.sha256(tokens_file),
-        },
-        "documents": {"length": len(starts), "sha256": files.sha256(starts_file), "names": names},
+        "dtype": storage_dtype(vocab_size),
+        "tokens": {"length": length, "sha256": tokens_sha256},
+        "documents": {"length": len(names), "sha256": documents_sha256, "names": list(names)},
     }
-    index = _parse_index(record, path)
-    path.unlink(missing_ok=True)
-    files.write_bytes(path.with_name("tokens.npy"), tokens_file)
-    files.write_bytes(path.with_name("documents.npy"), starts_file)
-    files.write_record(path, record)
-    return index
 
 
 def open_tokens(
@@ -223,7 +248,7 @@ def open_tokens(
         ArtifactError: a file is absent, damaged, or made with another tokenizer.
     """
     path = Path(folder) / "index.json"
-    index = _parse_index(files.read_record(path), path)
+    index = parse_index(files.read_record(path), path)
     check_tokenizer(path, index.tokenizer_sha256, tokenizer_sha256, stage="encode-splits")
     digests = (index.tokens_sha256, index.documents_sha256) if verify else (None, None)
     tokens_path, starts_path = path.with_name("tokens.npy"), path.with_name("documents.npy")
@@ -297,7 +322,8 @@ def _stored(
     return array.astype(dtype)
 
 
-def _parse_index(record: Any, path: Path) -> TokensIndex:
+def parse_index(record: Any, path: Path) -> TokensIndex:
+    """The index of a record, checked; `path` is for messages."""
     check_fields(record, INDEX_FIELDS, path)
     vocab_size, separator_id = record["vocab_size"], record["separator_id"]
     names, count = record["documents"]["names"], record["documents"]["length"]

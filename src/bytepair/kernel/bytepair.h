@@ -72,6 +72,9 @@ bp_status bp_counter_add(bp_counter *counter, const uint8_t *chunk, size_t size,
 /* Adds all of `from`. */
 bp_status bp_counter_merge(bp_counter *into, const bp_counter *from);
 
+/* How many bytes of memory it has. */
+size_t bp_counter_memory(const bp_counter *counter);
+
 /* How many distinct chunks there are, and how many bytes they have together. */
 void bp_counter_size(const bp_counter *counter, size_t *distinct, size_t *bytes);
 
@@ -86,6 +89,34 @@ bp_status bp_counts_sort(const uint8_t *chunks, const uint64_t *ends, const uint
 /* Whether `size` bytes are that many chunks, none empty, each after the one before, and no count 0. */
 int bp_counts_are_sorted(const uint8_t *chunks, size_t size, const uint64_t *ends,
                          const uint64_t *counts, size_t distinct);
+
+/* Merging.
+
+   A run is a sequence of sorted counts of which a window is in memory: chunk i of it, of `number`,
+   ends at ends[i] - origin in `chunks`, which has `size` bytes, and occurs counts[i] times. `taken`
+   of them have been merged. The window is the run's last if nothing comes after it. */
+typedef struct {
+    const uint8_t *chunks;
+    const uint64_t *ends, *counts;
+    size_t size, number, taken;
+    uint64_t origin;
+    int last;
+} bp_run;
+
+/* Where merged counts go: chunk i ends at ends[i] - origin in `chunks`. */
+typedef struct {
+    uint8_t *chunks;
+    uint64_t *ends, *counts;
+    size_t size_room, room, size, number;
+    uint64_t origin;
+} bp_merged;
+
+/* Adds up the counts of runs as far as their windows reach: until one that is not the last has been
+   taken, or all are, or there is no room. Appends whole sums only, so it can be called again with
+   other windows. BP_NO_ROOM if the next chunk has no room in `into` even if that is empty;
+   BP_TOO_LARGE if a sum needs more than 64 bits, BP_BAD_INPUT if a run is not sorted or its ends do
+   not fit: `*culprit` is then the run. */
+bp_status bp_counts_merge(bp_run *runs, size_t number, bp_merged *into, size_t *culprit);
 
 /* Training.
 

@@ -396,6 +396,13 @@ void bp_counter_free(bp_counter *counter) {
     }
 }
 
+size_t bp_counter_memory(const bp_counter *counter) {
+    return (counter->short_mask + 1) * sizeof *counter->shorts +
+           (counter->middle_mask + 1) * sizeof *counter->middles +
+           (counter->long_mask + 1) * sizeof *counter->longs + counter->arena_room +
+           counter->text_room;
+}
+
 void bp_counter_size(const bp_counter *counter, size_t *distinct, size_t *bytes) {
     *distinct = counter->short_used + counter->middle_used + counter->long_used;
     *bytes = counter->arena_used;

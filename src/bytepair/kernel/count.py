@@ -41,6 +41,10 @@ class Counter:
         """Add what another has counted."""
         check(self._lib, self._lib.bp_counter_merge(self._counter, other._counter))
 
+    def memory(self) -> int:
+        """How many bytes of memory it has."""
+        return self._lib.bp_counter_memory(self._counter)  # type: ignore[no-any-return]
+
     def take(self) -> PackedCounts:
         """What was counted; the counter's memory is given back."""
         distinct, size = self._ffi.new("size_t *"), self._ffi.new("size_t *")

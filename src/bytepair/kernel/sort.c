@@ -1,5 +1,6 @@
 /* Chunk counts in the order of their bytes, as they are stored. */
 #include "bytepair.h"
+#include "order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,25 +12,12 @@ typedef struct {
     uint64_t count;
 } entry;
 
-static int compare_bytes(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size) {
-    const int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
-    return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
-}
-
 static int compare(const void *one, const void *other) {
     const entry *a = one, *b = other;
     if (a->first != b->first) {
         return a->first < b->first ? -1 : 1;
     }
-    return compare_bytes(a->chunk, a->size, b->chunk, b->size);
-}
-
-static uint64_t first_bytes(const uint8_t *chunk, size_t size) {
-    uint64_t first = 0;
-    for (size_t i = 0; i < 8; i++) {
-        first = first << 8 | (i < size ? chunk[i] : 0);
-    }
-    return first;
+    return bp_compare_chunks(a->chunk, a->size, b->chunk, b->size);
 }
 
 bp_status bp_counts_sort(const uint8_t *chunks, const uint64_t *ends, const uint64_t *counts,
@@ -52,7 +40,7 @@ bp_status bp_counts_sort(const uint8_t *chunks, const uint64_t *ends, const uint
         }
         const uint8_t *chunk = chunks + start;
         const size_t size = (size_t)(ends[i] - start);
-        entries[i] = (entry){first_bytes(chunk, size), chunk, size, counts[i]};
+        entries[i] = (entry){bp_leading_bytes(chunk, size), chunk, size, counts[i]};
     }
     qsort(entries, distinct, sizeof *entries, compare);
     uint64_t end = 0;
@@ -76,7 +64,7 @@ int bp_counts_are_sorted(const uint8_t *chunks, size_t size, const uint64_t *end
         }
         const uint8_t *chunk = chunks + start;
         const size_t length = (size_t)(ends[i] - start);
-        if (compare_bytes(before, before_size, chunk, length) >= 0) {
+        if (bp_compare_chunks(before, before_size, chunk, length) >= 0) {
             return 0;
         }
         before = chunk;

@@ -92,6 +92,7 @@ static void check_counts(bp_counter *counter, slow_counter *slow) {
     size_t distinct, bytes;
     bp_counter_size(counter, &distinct, &bytes);
     CHECK(distinct <= MOST_ENTRIES);
+    CHECK(bp_counter_memory(counter) >= bytes + 8 * distinct);
     uint8_t *chunks = exact(NULL, bytes);
     uint64_t *ends = exact(NULL, 8 * distinct), *counts = exact(NULL, 8 * distinct);
     bp_counter_take(counter, chunks, ends, counts);

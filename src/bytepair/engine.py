@@ -1,0 +1,95 @@
+"""Where tasks run: in this process, in worker processes, on a Dask cluster.
+
+No result depends on it.
+
+Another engine is one short file, such as engines/serial.py, and a line in ENGINES below:
+
+    class MpiEngine:
+        dashboard = None
+
+        def __init__(self, params: EngineParams) -> None: ...
+        def __enter__(self) -> Self: ...             # start workers
+        def __exit__(self, *_: object) -> None: ...  # leave none behind, on Ctrl-C neither
+
+        def map(self, function, tasks):              # see Engine.map
+            for number, future in in_any_order(...):
+                yield number, future.result()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol, Self, TypeVar
+
+from bytepair.errors import BytepairError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MEMORY = 1_000_000_000  # bytes that a worker may have, where params do not say
+TRIES = 3  # how often a task is begun whose workers die
+
+ENGINES = {
+    "serial": ("bytepair.engines.serial", "SerialEngine"),
+    "processes": ("bytepair.engines.processes", "ProcessesEngine"),
+    "dask": ("bytepair.engines.dask", "DaskEngine"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineParams:
+    """The block `engine` of params.yaml.
+
+    Attributes:
+        name: one of ENGINES.
+        workers: how many; None is one a core.
+        memory: bytes that a worker may have.
+        address: of a Dask scheduler; None starts a cluster on this machine.
+    """
+
+    name: str = "processes"
+    workers: int | None = None
+    memory: int = MEMORY
+    address: str | None = None
+
+
+class WorkerLostError(BytepairError):
+    """Workers died over a task, again and again."""
+
+    def __init__(self, task: object, tries: int, how: str) -> None:
+        super().__init__(
+            f"{task}: {tries} workers died over it ({how}). If the system killed them for their "
+            "memory, lower engine.memory or engine.workers in params.yaml; what is done is kept."
+        )
+
+
+class Engine(Protocol):
+    """Workers, from the beginning of a `with` block to its end."""
+
+    @property
+    def dashboard(self) -> str | None:
+        """The address of a page that shows what is going on, if there is one."""
+
+    def map(self, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+        """The number and result of each task, as they come: in any order.
+
+        Function, tasks and results can be pickled, and what a task writes may be written twice. A
+        bounded number is under way at a time. A task whose worker dies is begun again, TRIES times
+        in all.
+
+        Raises:
+            WorkerLostError: that was not enough; the message has `str(task)`.
+            Exception: what the function raised, as soon as it does; no more tasks are begun.
+        """
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
+def open_engine(params: EngineParams) -> Engine:
+    """The engine that params name, not started yet."""
+    module, name = ENGINES[params.name]
+    engine: Any = getattr(import_module(module), name)
+    return engine(params)  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""The engines, a file each; see bytepair.engine."""

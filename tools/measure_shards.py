@@ -1,0 +1,176 @@
+"""Measure counting and encoding of shards: rates, and the memory of workers.
+
+    python tools/measure_shards.py speed FOLDER     # 1 GB in 20 shards: 1 and 2 processes, Dask
+    python tools/measure_shards.py memory FOLDER    # 2 GB in 200 shards, tens of millions of chunks
+
+FOLDER takes the generated text (kept for the next time) and what is made of it. Each run is in a
+process of its own; CPU seconds are those of all its workers, and the peak is that of the largest.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bytepair.corpora.manifest import Manifest
+from bytepair.corpora.shards import make_manifest
+from bytepair.counts import ChunkCounts
+from bytepair.engine import EngineParams
+from bytepair.patterns import Pattern
+from bytepair.shard_merge import merge_shards
+from bytepair.shard_params import HashSplit, ReadRules
+from bytepair.shard_run import run_shards
+from bytepair.shard_source import sources_of
+from bytepair.shard_work import (
+    CountTask,
+    EncodeTask,
+    count_shard,
+    encode_shard,
+    shard_name,
+)
+from bytepair.tokenizer import Tokenizer
+
+SEPARATOR = "\n\n\n"
+SPLIT = HashSplit(seed=1, val=Decimal("0.01"), test=Decimal("0.01"), separator=SEPARATOR)
+SPECIAL = "<|endoftext|>"
+MEMORY = 512_000_000
+LETTERS = np.frombuffer(b"etaoinshrdlucmfwypvbgkqjxz", np.uint8)
+
+
+def words(generator: np.random.Generator, number: int) -> NDArray[np.uint8]:
+    """Words of seven letters with a space before: (number, 8)."""
+    made = np.full((number, 8), ord(" "), np.uint8)
+    made[:, 1:] = LETTERS[generator.integers(0, len(LETTERS), (number, 7))]
+    return made
+
+
+def generate(folder: Path, *, shards: int, size: int, new: float) -> None:
+    """Text of which a share of words occur once, and the rest as words do, by Zipf's law."""
+    known = words(np.random.default_rng(0), 200_000)
+    weights = 1 / np.arange(1, len(known) + 1)
+    for number in range(shards):
+        path = folder / f"{number:04}.txt"
+        if path.exists():
+            continue
+        generator = np.random.default_rng(number + 1)
+        text = known[generator.choice(len(known), size // 8, p=weights / weights.sum())]
+        is_new = generator.random(len(text)) < new
+        text[is_new] = words(generator, int(is_new.sum()))
+        text[::600, 5:] = ord("\n")  # a document is 4,800 bytes
+        temporary = path.with_suffix(".tmp")
+        temporary.write_bytes(text.tobytes())
+        temporary.replace(path)
+
+
+def prepare(folder: Path, *, shards: int, size: int, new: float) -> Manifest:
+    """The corpus, made if it is not there."""
+    (folder / "text").mkdir(parents=True, exist_ok=True)
+    generate(folder / "text", shards=shards, size=size, new=new)
+    if not (folder / "manifest.json").exists():
+        rules = ReadRules(separator=SEPARATOR)
+        make_manifest([f"{folder}/text/*.txt"], rules, skip=0).save(folder / "manifest.json")
+    return Manifest.load(folder / "manifest.json")
+
+
+def count_tasks(folder: Path) -> list[CountTask]:
+    """A task for each shard."""
+    return [
+        CountTask(
+            name=shard_name(source.name),
+            source=source,
+            separator=SEPARATOR,
+            pattern=Pattern.named("gpt2"),
+            special_tokens=(SPECIAL,),
+            store=str(folder / "store"),
+            memory=MEMORY,
+        )
+        for source in sources_of(Manifest.load(folder / "manifest.json"), SPLIT)
+    ]
+
+
+def encode_tasks(folder: Path, bpe: bytes) -> list[EncodeTask]:
+    """A task for each shard."""
+    return [
+        EncodeTask(
+            name=shard_name(source.name),
+            source=source,
+            splits=("train", "val", "test"),
+            separator=SEPARATOR,
+            tokenizer=bpe,
+            special=SPECIAL,
+            store=str(folder / "store"),
+        )
+        for source in sources_of(Manifest.load(folder / "manifest.json"), SPLIT)
+    ]
+
+
+def measure(folder: Path, what: str, params: EngineParams) -> None:
+    """One run; its figures as a line of JSON."""
+    start = time.perf_counter()
+    if what == "merge":
+        merge_shards(count_tasks(folder), folder / "counts", memory=MEMORY)
+    elif what == "count":
+        run_shards(what, count_shard, count_tasks(folder), params)
+    else:
+        bpe = (folder / "bpe.json").read_bytes()
+        run_shards(what, encode_shard, encode_tasks(folder, bpe), params)
+    wall = time.perf_counter() - start
+    usage = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    figures = {
+        "what": what,
+        "engine": f"{params.name} {params.workers}",
+        "wall_s": round(wall, 1),
+        "cpu_s": round(sum(one.ru_utime + one.ru_stime for one in usage), 1),
+        "peak_mb": round(usage[what != "merge"].ru_maxrss * 1024 / 1e6),
+    }
+    print(json.dumps(figures), flush=True)
+
+
+def in_a_process(folder: Path, what: str, name: str, workers: int) -> None:
+    """Measure with a fresh store, and workers whose usage is theirs alone."""
+    if what != "merge":
+        shutil.rmtree(
+            folder / "store" / {"count": "counts"}.get(what, "tokens"), ignore_errors=True
+        )
+    command = [sys.executable, __file__, what, str(folder), name, str(workers)]
+    with (folder / "log").open("wb") as log:
+        subprocess.run(command, check=True, stderr=log)
+
+
+def main() -> None:
+    """Generate, and measure what is asked for."""
+    what, folder = sys.argv[1], Path(sys.argv[2]).absolute()
+    if what in {"count", "encode", "merge"}:
+        measure(folder, what, EngineParams(name=sys.argv[3], workers=int(sys.argv[4])))
+        return
+    if what == "memory":
+        manifest = prepare(folder, shards=200, size=10_000_000, new=0.25)
+        print(f"{manifest.bytes:,} bytes, {manifest.documents:,} documents")
+        in_a_process(folder, "count", "processes", 2)
+        in_a_process(folder, "merge", "serial", 1)
+        index = json.loads((folder / "counts" / "index.json").read_bytes())
+        print(f"{index['distinct']:,} distinct chunks of {index['total']:,}")
+        return
+    manifest = prepare(folder, shards=20, size=50_000_000, new=0.002)
+    print(f"{manifest.bytes:,} bytes, {manifest.documents:,} documents")
+    for name, workers in (("processes", 1), ("processes", 2), ("dask", 2)):
+        in_a_process(folder, "count", name, workers)
+    in_a_process(folder, "merge", "serial", 1)
+    if not (folder / "bpe.json").exists():
+        counts = ChunkCounts.load(folder / "counts")
+        Tokenizer.from_counts(counts, vocab_size=32_768).save(folder / "bpe.json")
+    for name, workers in (("processes", 1), ("processes", 2), ("dask", 2)):
+        in_a_process(folder, "encode", name, workers)
+
+
+if __name__ == "__main__":
+    main()
