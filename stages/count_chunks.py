@@ -6,12 +6,17 @@ from bytepair.layout import CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
 from bytepair.patience import Watch
 from bytepair.patterns import Pattern
+from bytepair.shard_params import is_sharded
 from bytepair.stage import tokenizer_stage
 
 
 @tokenizer_stage
 def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Cut the train split into chunks and count them."""
+    if is_sharded(paths.root / "params.yaml", tokenizer.corpus):
+        from bytepair.sharded import count_shards
+
+        return count_shards(tokenizer, paths)
     choice = tokenizer.chunks.pattern
     train = read_split(CorpusPaths(paths.root, tokenizer.corpus).splits / "train")
     with Watch(choice.regex if choice else None) as watch:

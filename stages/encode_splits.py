@@ -8,6 +8,7 @@ from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
 from bytepair.patience import Watch
 from bytepair.patterns import Pattern
+from bytepair.shard_params import is_sharded
 from bytepair.stage import tokenizer_stage
 from bytepair.tokenizer import Tokenizer
 from bytepair.tokens import write_tokens
@@ -20,10 +21,11 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     trained = Tokenizer.load(paths.bpe)
     pattern = Pattern.chosen(choice, tokenizer.pattern_key)
     if (pattern, special_tokens) != (trained.pattern, tuple(trained.special_tokens)):
-        raise ArtifactError(
-            f"{paths.bpe}: its pattern or special tokens are not those of params.yaml. "
-            "Run `dvc repro`."
-        )
+        raise ArtifactError(f"{paths.bpe}: not made with the `chunks` of params.yaml. Run `dvc repro`.")
+    if is_sharded(paths.root / "params.yaml", tokenizer.corpus):
+        from bytepair.sharded import encode_shards
+
+        return encode_shards(tokenizer, paths)
     splits = CorpusPaths(paths.root, tokenizer.corpus).splits
     separator = tokenizer.encode.separator
     separator_id = None if separator is None else trained.special_tokens[separator]
@@ -31,8 +33,7 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     with Watch(choice.regex if choice else None) as watch:
         for name in SPLITS:
             if not has_split(splits, name):
-                if (paths.tokens / name).exists():
-                    shutil.rmtree(paths.tokens / name)
+                shutil.rmtree(paths.tokens / name, ignore_errors=True)
                 continue
             split = read_split(splits / name)
             index = write_tokens(

@@ -7,14 +7,21 @@ import click
 
 from bytepair.corpora.fetch import fetch
 from bytepair.layout import CorpusPaths
-from bytepair.params import CorpusParams
-from bytepair.stage import corpus_stage
+from bytepair.shard_params import ShardedCorpusParams
+from bytepair.stage import Corpus, corpus_stage
 
 
 @corpus_stage
 @click.option("--force", is_flag=True, help="Take a new text whatever the pins; print its pins.")
-def main(corpus: CorpusParams, paths: CorpusPaths, *, force: bool) -> str:
-    """Retrieve a corpus, from CORPUS_CACHE or its sources, unless raw.txt is good already."""
+def main(corpus: Corpus, paths: CorpusPaths, *, force: bool) -> str:
+    """Retrieve a corpus, from CORPUS_CACHE or its sources, unless raw.txt is good already.
+
+    Of a corpus of shards, record which there are and what they hold.
+    """
+    if isinstance(corpus, ShardedCorpusParams):
+        from bytepair.sharded import fetch_shards
+
+        return fetch_shards(corpus, paths)
     cache = os.environ.get("CORPUS_CACHE")
     found = fetch(
         corpus.fetch,

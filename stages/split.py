@@ -3,14 +3,19 @@
 from bytepair.corpora.records import CLEAN
 from bytepair.corpora.split import split_file
 from bytepair.layout import CorpusPaths
-from bytepair.params import CorpusParams, HeadingSplit
+from bytepair.params import HeadingSplit
 from bytepair.patience import Watch
-from bytepair.stage import corpus_stage
+from bytepair.shard_params import ShardedCorpusParams
+from bytepair.stage import Corpus, corpus_stage
 
 
 @corpus_stage
-def main(corpus: CorpusParams, paths: CorpusPaths) -> str:
-    """Split a corpus by its headings or by ranges of characters."""
+def main(corpus: Corpus, paths: CorpusPaths) -> str:
+    """Split a corpus by its headings, by ranges of characters, or shards by a hash."""
+    if isinstance(corpus, ShardedCorpusParams):
+        from bytepair.sharded import split_shards
+
+        return split_shards(corpus, paths)
     with Watch(corpus.split.pattern if isinstance(corpus.split, HeadingSplit) else None) as watch:
         watch.begin(CLEAN)
         result = split_file(paths.clean, paths.splits, corpus.split)

@@ -2,13 +2,17 @@
 
 from bytepair.corpora.strip import strip_file
 from bytepair.layout import CorpusPaths
-from bytepair.params import CorpusParams
-from bytepair.stage import corpus_stage
+from bytepair.shard_params import ShardedCorpusParams
+from bytepair.stage import Corpus, corpus_stage
 
 
 @corpus_stage
-def main(corpus: CorpusParams, paths: CorpusPaths) -> str:
+def main(corpus: Corpus, paths: CorpusPaths) -> str:
     """Strip a corpus of what its publisher put around it."""
+    if isinstance(corpus, ShardedCorpusParams):
+        from bytepair.sharded import strip_shards
+
+        return strip_shards(corpus, paths)
     stripped = strip_file(paths.raw, paths.clean, corpus.strip)
     after = "the beginning" if stripped.start_line is None else f"line {stripped.start_line}"
     before = "the end" if stripped.end_line is None else f"line {stripped.end_line}"

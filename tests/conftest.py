@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 import headless
 import pipeline
 import report_page
+import sharded
 from bytepair import Tokenizer
 from bytepair.layout import TokenizerPaths
 
@@ -54,6 +55,18 @@ def sample_project(tmp_path_factory):
     """A copy of the project in which the stages of the bundled sample have run; not to be changed."""
     project = pipeline.copy_project(tmp_path_factory.mktemp("sample"))
     pipeline.run_pipeline(project, only=pipeline.SAMPLE)
+    return project
+
+
+@pytest.fixture(scope="session")
+def sharded_project(tmp_path_factory):
+    """A copy of the project in which the stages of the shards `web` have run, in one process."""
+    project = pipeline.copy_project(tmp_path_factory.mktemp("sharded"))
+    sharded.write_shards(project / "web")
+    (project / "params.yaml").write_text(
+        sharded.params(["web/*"], engine={"name": "serial"}), encoding="utf-8"
+    )
+    sharded.run_stages(project)
     return project
 
 

@@ -2,6 +2,7 @@
 
     python tools/measure_shards.py speed FOLDER     # 1 GB in 20 shards: 1 and 2 processes, Dask
     python tools/measure_shards.py memory FOLDER    # 2 GB in 200 shards, tens of millions of chunks
+    python tools/measure_shards.py growth FOLDER TEXT    # an eighth, a quarter, half, all of a text
 
 FOLDER takes the generated text (kept for the next time) and what is made of it. Each run is in a
 process of its own; CPU seconds are those of all its workers, and the peak is that of the largest.
@@ -118,6 +119,9 @@ def measure(folder: Path, what: str, params: EngineParams) -> None:
     start = time.perf_counter()
     if what == "merge":
         merge_shards(count_tasks(folder), folder / "counts", memory=MEMORY)
+    elif what == "train":
+        counts = ChunkCounts.load(folder / "counts")
+        Tokenizer.from_counts(counts, vocab_size=32_768).save(folder / "bpe.json")
     elif what == "count":
         run_shards(what, count_shard, count_tasks(folder), params)
     else:
@@ -130,14 +134,40 @@ def measure(folder: Path, what: str, params: EngineParams) -> None:
         "engine": f"{params.name} {params.workers}",
         "wall_s": round(wall, 1),
         "cpu_s": round(sum(one.ru_utime + one.ru_stime for one in usage), 1),
-        "peak_mb": round(usage[what != "merge"].ru_maxrss * 1024 / 1e6),
+        "peak_mb": round(usage[what not in {"merge", "train"}].ru_maxrss * 1024 / 1e6),
     }
     print(json.dumps(figures), flush=True)
 
 
+def cut(text: Path, folder: Path, share: float) -> Manifest:
+    """The beginning of a text in shards of 8 MB, cut at line ends."""
+    rest = text.read_bytes()[: int(text.stat().st_size * share)]
+    (folder / "text").mkdir(parents=True)
+    for number in range(1 + len(rest) // 8_000_000):
+        end = rest.rfind(b"\n", 0, 8_000_000) + 1 or len(rest)
+        (folder / "text" / f"{number:04}.txt").write_bytes(rest[:end])
+        rest = rest[end:]
+    rules = ReadRules(separator=SEPARATOR)
+    manifest = make_manifest([f"{folder}/text/*.txt"], rules, skip=1000)
+    manifest.save(folder / "manifest.json")
+    return manifest
+
+
+def grow(folder: Path, text: Path) -> None:
+    """The same on more and more of a text, in one process."""
+    for eighths in (1, 2, 4, 8):
+        part = folder / f"growth-{eighths}"
+        manifest = cut(text, part, eighths / 8)
+        print(f"{manifest.bytes:,} bytes, {manifest.documents:,} documents")
+        for what in ("count", "merge", "train", "encode"):
+            in_a_process(part, what, "processes", 1)
+        index = json.loads((part / "counts" / "index.json").read_bytes())
+        print(f"{index['distinct']:,} distinct chunks of {index['total']:,}", flush=True)
+
+
 def in_a_process(folder: Path, what: str, name: str, workers: int) -> None:
     """Measure with a fresh store, and workers whose usage is theirs alone."""
-    if what != "merge":
+    if what in {"count", "encode"}:
         shutil.rmtree(
             folder / "store" / {"count": "counts"}.get(what, "tokens"), ignore_errors=True
         )
@@ -149,8 +179,11 @@ def in_a_process(folder: Path, what: str, name: str, workers: int) -> None:
 def main() -> None:
     """Generate, and measure what is asked for."""
     what, folder = sys.argv[1], Path(sys.argv[2]).absolute()
-    if what in {"count", "encode", "merge"}:
+    if what in {"count", "encode", "merge", "train"}:
         measure(folder, what, EngineParams(name=sys.argv[3], workers=int(sys.argv[4])))
+        return
+    if what == "growth":
+        grow(folder, Path(sys.argv[3]))
         return
     if what == "memory":
         manifest = prepare(folder, shards=200, size=10_000_000, new=0.25)

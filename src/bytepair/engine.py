@@ -47,12 +47,15 @@ class EngineParams:
         workers: how many; None is one a core.
         memory: bytes that a worker may have.
         address: of a Dask scheduler; None starts a cluster on this machine.
+        store: a path or URL for what is made of each shard, which all workers reach; None is a
+            folder of the project.
     """
 
     name: str = "processes"
     workers: int | None = None
     memory: int = MEMORY
     address: str | None = None
+    store: str | None = None
 
 
 class WorkerLostError(BytepairError):

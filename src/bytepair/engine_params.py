@@ -19,7 +19,7 @@ def load_engine(path: StrPath) -> EngineParams:
     top = Block(path, "", load_yaml(path))
     if "engine" not in top.values:
         return EngineParams()
-    block = top.block("engine", "name", "workers", "memory", "address")
+    block = top.block("engine", "name", "workers", "memory", "address", "store")
     name = block.choice("name", ENGINES, default="processes")
     workers = block.optional_integer("workers", minimum=1)
     address = block.optional_string("address")
@@ -32,4 +32,10 @@ def load_engine(path: StrPath) -> EngineParams:
         block.refuse(
             "memory", f"a worker needs {LEAST_MEMORY // 1_000_000}MB, got {memory:,} bytes."
         )
-    return EngineParams(name=name, workers=workers, memory=memory, address=address)
+    return EngineParams(
+        name=name,
+        workers=workers,
+        memory=memory,
+        address=address,
+        store=block.optional_string("store"),
+    )

@@ -24,6 +24,11 @@ class CorpusPaths:
         return self.folder / "raw"
 
     @property
+    def manifest(self) -> Path:
+        """Of a sharded corpus, in place of a raw text."""
+        return self.raw / "manifest.json"
+
+    @property
     def clean(self) -> Path:
         return self.folder / "clean"
 
@@ -54,6 +59,11 @@ class TokenizerPaths:
     @property
     def tokens(self) -> Path:
         return self.folder / "tokens"
+
+    @property
+    def shards(self) -> Path:
+        """What was made of each shard of a sharded corpus, unless params name another place."""
+        return self.folder / "shards"
 
     @property
     def baseline(self) -> Path:

@@ -26,18 +26,20 @@ import click
 from bytepair.errors import BytepairError
 from bytepair.layout import CorpusPaths, TokenizerPaths
 from bytepair.params import CorpusParams, TokenizerParams, load_corpus, load_tokenizer
+from bytepair.shard_params import ShardedCorpusParams, is_sharded, load_sharded_corpus
 
 Options = ParamSpec("Options")
+Corpus = CorpusParams | ShardedCorpusParams
 
 
 def corpus_stage(
-    main: Callable[Concatenate[CorpusParams, CorpusPaths, Options], str],
+    main: Callable[Concatenate[Corpus, CorpusPaths, Options], str],
 ) -> click.Command:
     """Make a command of `main`, whose argument is a corpus's name.
 
     Click options placed below the decorator reach `main` as keyword arguments.
     """
-    return _command(main, load_corpus, CorpusPaths)
+    return _command(main, _load_corpus, CorpusPaths)
 
 
 def tokenizer_stage(
@@ -45,6 +47,10 @@ def tokenizer_stage(
 ) -> click.Command:
     """Make a command of `main`, whose argument is a tokenizer's name; see corpus_stage."""
     return _command(main, load_tokenizer, TokenizerPaths)
+
+
+def _load_corpus(path: str, name: str) -> Corpus:
+    return load_sharded_corpus(path, name) if is_sharded(path, name) else load_corpus(path, name)
 
 
 class _StageCommand(click.Command):

@@ -26,6 +26,7 @@ from bytepair.corpora.records import RAW
 from bytepair.errors import ArtifactError, BytepairError, FetchError
 from bytepair.layout import CorpusPaths, TokenizerPaths
 from bytepair.params import CorpusParams, load_corpus, load_tokenizer, names
+from bytepair.shard_params import is_sharded
 
 Facts = dict[str, Any]
 
@@ -97,6 +98,11 @@ class _Checking:
     def corpus(self, name: str, cache: Path | None) -> Facts:
         """Make a corpus again from its text, if that is at hand."""
         try:
+            if is_sharded(self.params, name):
+                self.verdict.not_checked[f"corpus {name}"] = (
+                    "it is one of shards, which are held to their manifest whenever they are read"
+                )
+                return {"made_again": False}
             params = load_corpus(self.params, name)
             steps = corpus_steps(params)
             if not _at_hand(params, self.rebuild.root, cache):

@@ -18,6 +18,7 @@ from bytepair.audit.reading import check_records, decoding_errors
 from bytepair.audit.rebuild import PARAMS, Rebuild, Step, corpus_steps, tokenizer_steps
 from bytepair.errors import BytepairError
 from bytepair.params import CorpusParams, load_corpus, load_tokenizer, names
+from bytepair.shard_params import is_sharded
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ def steps_of(params: Path, wanted: Collection[str] = ()) -> Iterator[Step]:
     chosen = [load_tokenizer(params, name) for name in tokenizers if not wanted or name in wanted]
     needed = {tokenizer.corpus for tokenizer in chosen}
     for name in corpora:
-        if not wanted or name in wanted or name in needed:
+        # Shards are held to their manifest whenever they are read.
+        if (not wanted or name in wanted or name in needed) and not is_sharded(params, name):
             yield from corpus_steps(load_corpus(params, name))
     for tokenizer in chosen:
         yield from tokenizer_steps(tokenizer)

@@ -1,0 +1,178 @@
+"""What the stages do for a corpus of many shards, which is read where it lies.
+
+`fetch` looks through all shards and writes their manifest, `strip` and `split` write rules, which
+are applied whenever a shard is read, `count-chunks` and `encode-splits` do each shard by itself and
+put the results together. The files that come out are those of a corpus of one file.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from bytepair.corpora.manifest import MANIFEST, Manifest
+from bytepair.corpora.records import CLEAN
+from bytepair.corpora.shards import make_manifest
+from bytepair.engine import EngineParams, open_engine
+from bytepair.engine_params import load_engine
+from bytepair.fields import COUNT, SHA256, TEXT, Check, check_fields, damaged
+from bytepair.files import read_bytes, read_record, write_bytes, write_record
+from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+from bytepair.params import TokenizerParams
+from bytepair.patterns import Pattern
+from bytepair.shard_join import join_tokens
+from bytepair.shard_merge import merge_shards
+from bytepair.shard_params import HashSplit, ShardedCorpusParams
+from bytepair.shard_run import run_shards
+from bytepair.shard_source import ShardSource, sources_of
+from bytepair.shard_work import CountTask, EncodeTask, count_shard, encode_shard, shard_name
+from bytepair.tokenizer import Tokenizer
+
+PARAMS = "params.yaml"
+RULE = "rule.json"
+_SHARE: Check = (
+    "a decimal as text, or null",
+    lambda value: value is None or (isinstance(value, str) and 0 <= Decimal(value) < 1),
+)
+_RULE_FIELDS: Mapping[str, Any] = {
+    "seed": COUNT,
+    "val": _SHARE,
+    "test": _SHARE,
+    "separator": TEXT,
+    "manifest_sha256": SHA256,
+}
+
+
+def fetch_shards(corpus: ShardedCorpusParams, paths: CorpusPaths) -> str:
+    """Look through every shard and record what is there: raw/manifest.json."""
+    previous = Manifest.load(paths.manifest) if paths.manifest.is_file() else None
+    with open_engine(load_engine(paths.root / PARAMS)) as engine:
+        manifest = make_manifest(
+            corpus.fetch.shards,
+            corpus.fetch.rules,
+            skip=corpus.fetch.skip,
+            previous=previous,
+            map_tasks=engine.map,
+        )
+    manifest.save(paths.manifest)
+    skipped = f", {manifest.skipped:,} malformed records skipped" if manifest.skipped else ""
+    return (
+        f"{corpus.name}: {len(manifest.shards):,} shards, {manifest.documents:,} documents, "
+        f"{manifest.bytes:,} bytes{skipped}"
+    )
+
+
+def strip_shards(corpus: ShardedCorpusParams, paths: CorpusPaths) -> str:
+    """Its clean text is the manifest: what is stripped, is so whenever a shard is read."""
+    manifest = Manifest.load(paths.manifest)
+    write_bytes(paths.clean / CLEAN, read_bytes(paths.manifest))
+    return f"{corpus.name}: {len(manifest.shards):,} shards, stripped when they are read"
+
+
+def split_shards(corpus: ShardedCorpusParams, paths: CorpusPaths) -> str:
+    """Write the rule of each split: which shards, and how their documents are dealt."""
+    split = corpus.split
+    manifest = Manifest.load(paths.clean / CLEAN)
+    wanted = {"train": True, "val": split.val is not None, "test": split.test is not None}
+    for name in SPLITS:
+        folder = paths.splits / name
+        if wanted[name]:
+            (folder / RULE).unlink(missing_ok=True)
+            manifest.save(folder / MANIFEST)
+            write_record(folder / RULE, {**_rule(split), "manifest_sha256": manifest.sha256})
+        elif folder.exists():
+            shutil.rmtree(folder)
+    shares = [
+        f"{name} {share}" for name, share in (("val", split.val), ("test", split.test)) if share
+    ]
+    return f"{corpus.name}: train and {', '.join(shares) or 'nothing else'}, by seed {split.seed}"
+
+
+def count_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
+    """Count the chunks of each shard's documents of train, and add the counts up."""
+    engine_params = load_engine(paths.root / PARAMS)
+    split, sources = _sources(CorpusPaths(paths.root, tokenizer.corpus), "train")
+    pattern = Pattern.chosen(tokenizer.chunks.pattern, tokenizer.pattern_key)
+    tasks = [
+        CountTask(
+            name=shard_name(source.name),
+            source=source,
+            separator=split.separator,
+            pattern=pattern,
+            special_tokens=tokenizer.chunks.special_tokens,
+            store=_store(engine_params, paths),
+            memory=engine_params.memory,
+        )
+        for source in sources
+    ]
+    run_shards("count", count_shard, tasks, engine_params)
+    with open_engine(engine_params) as engine:
+        merge_shards(tasks, paths.counts, memory=engine_params.memory, engine=engine)
+    index = read_record(paths.counts / "index.json")
+    return (
+        f"{tokenizer.name}: {index['total']:,} chunks, {index['distinct']:,} distinct, "
+        f"cut by {pattern.regex!r}"
+    )
+
+
+def encode_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
+    """Encode the documents of each shard, and join the arrays of each split."""
+    engine_params = load_engine(paths.root / PARAMS)
+    corpus = CorpusPaths(paths.root, tokenizer.corpus)
+    asked = tuple(name for name in SPLITS if (corpus.splits / name).is_dir())
+    split, sources = _sources(corpus, "train")
+    data = read_bytes(paths.bpe)
+    trained = Tokenizer.load(paths.bpe)
+    tasks = [
+        EncodeTask(
+            name=shard_name(source.name),
+            source=source,
+            splits=asked,
+            separator=split.separator,
+            tokenizer=data,
+            special=tokenizer.encode.separator,
+            store=_store(engine_params, paths),
+        )
+        for source in sources
+    ]
+    run_shards("encode", encode_shard, tasks, engine_params)
+    lengths = []
+    for name in SPLITS:
+        folder = paths.tokens / name
+        if name in asked:
+            index = join_tokens(tasks, name, folder, vocab_size=trained.vocab_size)
+            if name != "test":  # looked at in the end, and only where params say so
+                lengths.append(f"{name} {index.length:,}")
+        elif folder.exists():
+            shutil.rmtree(folder)
+    return f"{tokenizer.name}: tokens: {', '.join(lengths)}"
+
+
+def _sources(corpus: CorpusPaths, name: str) -> tuple[HashSplit, list[ShardSource]]:
+    """How documents are dealt, and the shards that `split` wrote down for a split."""
+    path = corpus.splits / name / RULE
+    rule = read_record(path)
+    check_fields(rule, _RULE_FIELDS, path)
+    manifest = Manifest.load(path.with_name(MANIFEST))
+    if manifest.sha256 != rule["manifest_sha256"]:
+        raise damaged(path, f"{MANIFEST} beside it is another")
+    shares = {key: None if rule[key] is None else Decimal(rule[key]) for key in ("val", "test")}
+    split = HashSplit(seed=rule["seed"], separator=rule["separator"], **shares)
+    return split, sources_of(manifest, split)
+
+
+def _store(params: EngineParams, paths: TokenizerPaths) -> str:
+    if params.store is None:
+        return str(paths.shards.resolve())
+    return f"{params.store.rstrip('/')}/{paths.name}"
+
+
+def _rule(split: HashSplit) -> dict[str, Any]:
+    return {
+        "seed": split.seed,
+        "val": None if split.val is None else str(split.val),
+        "test": None if split.test is None else str(split.test),
+        "separator": split.separator,
+    }
