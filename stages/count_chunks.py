@@ -14,7 +14,7 @@ from bytepair.stage import tokenizer_stage
 def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Cut the train split into chunks and count them."""
     if is_sharded(paths.root / "params.yaml", tokenizer.corpus):
-        from bytepair.sharded import count_shards
+        from bytepair.shards.stages import count_shards
 
         return count_shards(tokenizer, paths)
     choice = tokenizer.chunks.pattern

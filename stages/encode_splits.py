@@ -21,9 +21,9 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     trained = Tokenizer.load(paths.bpe)
     pattern = Pattern.chosen(choice, tokenizer.pattern_key)
     if (pattern, special_tokens) != (trained.pattern, tuple(trained.special_tokens)):
-        raise ArtifactError(f"{paths.bpe}: not made with the `chunks` of params.yaml. Run `dvc repro`.")
+        raise ArtifactError(f"{paths.bpe}: not made by these `chunks`. Run `dvc repro`.")
     if is_sharded(paths.root / "params.yaml", tokenizer.corpus):
-        from bytepair.sharded import encode_shards
+        from bytepair.shards.stages import encode_shards
 
         return encode_shards(tokenizer, paths)
     splits = CorpusPaths(paths.root, tokenizer.corpus).splits

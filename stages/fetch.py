@@ -19,7 +19,7 @@ def main(corpus: Corpus, paths: CorpusPaths, *, force: bool) -> str:
     Of a corpus of shards, record which there are and what they hold.
     """
     if isinstance(corpus, ShardedCorpusParams):
-        from bytepair.sharded import fetch_shards
+        from bytepair.shards.stages import fetch_shards
 
         return fetch_shards(corpus, paths)
     cache = os.environ.get("CORPUS_CACHE")

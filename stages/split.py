@@ -13,7 +13,7 @@ from bytepair.stage import Corpus, corpus_stage
 def main(corpus: Corpus, paths: CorpusPaths) -> str:
     """Split a corpus by its headings, by ranges of characters, or shards by a hash."""
     if isinstance(corpus, ShardedCorpusParams):
-        from bytepair.sharded import split_shards
+        from bytepair.shards.stages import split_shards
 
         return split_shards(corpus, paths)
     with Watch(corpus.split.pattern if isinstance(corpus.split, HeadingSplit) else None) as watch:

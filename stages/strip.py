@@ -10,7 +10,7 @@ from bytepair.stage import Corpus, corpus_stage
 def main(corpus: Corpus, paths: CorpusPaths) -> str:
     """Strip a corpus of what its publisher put around it."""
     if isinstance(corpus, ShardedCorpusParams):
-        from bytepair.sharded import strip_shards
+        from bytepair.shards.stages import strip_shards
 
         return strip_shards(corpus, paths)
     stripped = strip_file(paths.raw, paths.clean, corpus.strip)

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bytepair import kernel, merged_counts
+from bytepair import kernel
 from bytepair.errors import ArtifactError
-from bytepair.merged_counts import RUN_FILES, RunFacts, SortedRun, merge_runs, write_run
 from bytepair.packed import PackedCounts
+from bytepair.shards import merged_counts
+from bytepair.shards.merged_counts import RUN_FILES, RunFacts, SortedRun, merge_runs, write_run
 
 needs_kernel = pytest.mark.skipif(kernel.library() is None, reason="the kernel is not built")
 BOTH = [pytest.param(True, marks=needs_kernel, id="kernel"), pytest.param(False, id="python")]
@@ -187,7 +188,7 @@ def test_memory_does_not_grow_with_the_runs(tmp_path):
     program = (
         "import resource, sys, pathlib, random\n"
         "from array import array\n"
-        "from bytepair.merged_counts import SortedRun, write_run, merge_runs\n"
+        "from bytepair.shards.merged_counts import SortedRun, write_run, merge_runs\n"
         "from bytepair.packed import PackedCounts\n"
         "root = pathlib.Path(sys.argv[1])\n"
         "runs = []\n"

@@ -8,7 +8,7 @@ import re
 import termios
 import threading
 
-from bytepair.progress import Progress, ShardLine
+from bytepair.shards.progress import Progress, ShardLine
 
 LINES = [
     ShardLine(shard="a", seconds=0.5, bytes=2_000_000, documents=3, tokens=900, skipped=0, reused=False),

@@ -23,7 +23,7 @@ STANDARD_LIBRARY_ONLY = (
 TOKENIZER_SIDE = {
     *STANDARD_LIBRARY_ONLY, "id_arrays", "usage", "tokens", "token_exports", "windows", "arrays",
     "ngram", "baseline", "comparison", "intrinsic", "metrics",
-    "kernel.merge_counts", "merged_counts", "counted_runs", "receipts", "store", "shard_tokens", "shard_work", "shard_merge",
+    "kernel.merge_counts",
 } - {
     "errors", "fields", "files", "layout",
 }  # fmt: skip

@@ -216,4 +216,4 @@ def test_encode_splits_refuses_another_tokenizers_file(sample_project, tmp_path)
         other.save(bpe)
         run = pipeline.run_stage(project, "stages/encode_splits.py", "sample-512", check=False)
         assert run.returncode == 1
-        assert b"not made with the `chunks` of params.yaml" in run.stderr
+        assert b"not made by these `chunks`" in run.stderr

@@ -17,24 +17,26 @@ from pathlib import Path
 import pytest
 import s3fs
 
-from bytepair import ChunkCounts, Pattern, Tokenizer, counted_runs, shard_merge
+from bytepair import ChunkCounts, Pattern, Tokenizer
 from bytepair.corpora.shards import make_manifest
 from bytepair.engine import EngineParams, open_engine
 from bytepair.errors import ArtifactError, BytepairError
 from bytepair.files import sha256
-from bytepair.merged_counts import RUN_FILES
-from bytepair.receipts import RECEIPT, Receipt
-from bytepair.shard_merge import MergeTask, merge_group, merge_shards, train_sha256
 from bytepair.shard_params import HashSplit, ReadRules
-from bytepair.shard_source import sources_of
-from bytepair.shard_work import (
+from bytepair.shards import counted_runs
+from bytepair.shards import merge as shard_merge
+from bytepair.shards.merge import MergeTask, merge_group, merge_shards, train_sha256
+from bytepair.shards.merged_counts import RUN_FILES
+from bytepair.shards.receipts import RECEIPT, Receipt
+from bytepair.shards.source import sources_of
+from bytepair.shards.store import LocalStore, open_store, write
+from bytepair.shards.work import (
     CountTask,
     EncodeTask,
     count_shard,
     encode_shard,
     shard_name,
 )
-from bytepair.store import LocalStore, open_store, write
 from bytepair.tokens import open_tokens, write_tokens
 from s3 import ENVIRONMENT, client, failing_proxy, s3_server
 
@@ -261,7 +263,7 @@ MEASURE = """
     import resource, sys
     from many_chunks import ManyChunks
     from bytepair.patterns import Pattern
-    from bytepair.shard_work import CountTask, count_shard
+    from bytepair.shards.work import CountTask, count_shard
     task = CountTask(
         name="shard", source=ManyChunks(1_000_000 * int(sys.argv[2])), separator="",
         pattern=Pattern.named("gpt2"), special_tokens=(), store=sys.argv[1],
@@ -357,7 +359,7 @@ def test_a_damaged_output_is_found_by_the_merge(corpus, tmp_path):
 SCRIPT = """
     import pickle, sys
     from bytepair.engine import EngineParams, open_engine
-    from bytepair.shard_work import count_shard
+    from bytepair.shards.work import count_shard
     if __name__ == "__main__":
         tasks = pickle.loads(open(sys.argv[1], "rb").read())
         with open_engine(EngineParams(workers=2)) as engine:

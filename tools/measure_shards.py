@@ -27,11 +27,11 @@ from bytepair.corpora.shards import make_manifest
 from bytepair.counts import ChunkCounts
 from bytepair.engine import EngineParams
 from bytepair.patterns import Pattern
-from bytepair.shard_merge import merge_shards
 from bytepair.shard_params import HashSplit, ReadRules
-from bytepair.shard_run import run_shards
-from bytepair.shard_source import sources_of
-from bytepair.shard_work import (
+from bytepair.shards.merge import merge_shards
+from bytepair.shards.run import run_shards
+from bytepair.shards.source import sources_of
+from bytepair.shards.work import (
     CountTask,
     EncodeTask,
     count_shard,

@@ -16,10 +16,10 @@ from typing import Any, BinaryIO
 from bytepair.counts import ChunkCounts
 from bytepair.engine import Engine
 from bytepair.files import dump_json, sha256, write_record
-from bytepair.merged_counts import RUN_FILES, RunFacts, SortedRun, merge_runs
-from bytepair.receipts import RECEIPT, Receipt, find_receipt, require_receipt, write_receipt
-from bytepair.shard_work import CountTask, Done, put_outputs
-from bytepair.store import LocalStore, Store, open_store
+from bytepair.shards.merged_counts import RUN_FILES, RunFacts, SortedRun, merge_runs
+from bytepair.shards.receipts import RECEIPT, Receipt, find_receipt, require_receipt, write_receipt
+from bytepair.shards.store import LocalStore, Store, open_store
+from bytepair.shards.work import CountTask, Done, put_outputs
 
 GROUP = 64  # shards that a worker adds up
 

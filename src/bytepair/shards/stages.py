@@ -22,12 +22,12 @@ from bytepair.files import read_bytes, read_record, write_bytes, write_record
 from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
 from bytepair.patterns import Pattern
-from bytepair.shard_join import join_tokens
-from bytepair.shard_merge import merge_shards
 from bytepair.shard_params import HashSplit, ShardedCorpusParams
-from bytepair.shard_run import run_shards
-from bytepair.shard_source import ShardSource, sources_of
-from bytepair.shard_work import CountTask, EncodeTask, count_shard, encode_shard, shard_name
+from bytepair.shards.join import join_tokens
+from bytepair.shards.merge import merge_shards
+from bytepair.shards.run import run_shards
+from bytepair.shards.source import ShardSource, sources_of
+from bytepair.shards.work import CountTask, EncodeTask, count_shard, encode_shard, shard_name
 from bytepair.tokenizer import Tokenizer
 
 PARAMS = "params.yaml"

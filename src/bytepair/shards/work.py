@@ -21,21 +21,21 @@ from typing import Any, NamedTuple, Protocol
 
 from bytepair import bpe_file
 from bytepair.chunks import check_text
-from bytepair.counted_runs import count_to_run
 from bytepair.counts import ChunkCounts
 from bytepair.errors import TextError
 from bytepair.files import sha256
-from bytepair.merged_counts import RUN_FILES
 from bytepair.patterns import Pattern
-from bytepair.receipts import (
+from bytepair.shards.counted_runs import count_to_run
+from bytepair.shards.merged_counts import RUN_FILES
+from bytepair.shards.receipts import (
     RECEIPT,
     Output,
     Receipt,
     find_receipt,
     write_receipt,
 )
-from bytepair.shard_tokens import TokensWriter
-from bytepair.store import Store, open_store
+from bytepair.shards.store import Store, open_store
+from bytepair.shards.tokens import TokensWriter
 from bytepair.tokenizer import Tokenizer
 
 Skip = Callable[[int, str], None]

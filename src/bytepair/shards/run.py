@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from bytepair.engine import EngineParams, open_engine
-from bytepair.progress import Progress, ShardLine
-from bytepair.shard_work import CountTask, Done, EncodeTask
-from bytepair.store import LocalStore, open_store
+from bytepair.shards.progress import Progress, ShardLine
+from bytepair.shards.store import LocalStore, open_store
+from bytepair.shards.work import CountTask, Done, EncodeTask
 
 TaskT = TypeVar("TaskT", CountTask, EncodeTask)
 

@@ -1,4 +1,4 @@
-"""The documents of a shard of a corpus, as shard_work wants them: where the two rooms meet."""
+"""The documents of a shard of a corpus, as work.py wants them: where the two rooms meet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bytepair.shard_params import HashSplit, ReadRules
 
 @dataclass(frozen=True, slots=True)
 class ShardSource:
-    """A shard, how it is read, and how its documents are dealt; see shard_work.Source."""
+    """A shard, how it is read, and how its documents are dealt; see work.Source."""
 
     shard: Shard
     rules: ReadRules

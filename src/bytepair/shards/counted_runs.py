@@ -12,10 +12,10 @@ from pathlib import Path
 
 from bytepair.chunks import cut
 from bytepair.counting import count_in_parts
-from bytepair.merged_counts import RunFacts, SortedRun, merge_runs, write_run
 from bytepair.packed import PackedCounts
 from bytepair.patterns import Pattern
 from bytepair.scanning import kernel_scanner
+from bytepair.shards.merged_counts import RunFacts, SortedRun, merge_runs, write_run
 from bytepair.special_tokens import compile_special_tokens
 
 # Tables are doubled, and at the end they, their contents and these in order are there for a moment:

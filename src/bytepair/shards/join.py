@@ -15,10 +15,10 @@ from bytepair.arrays import HEADER_BYTES, npy_bytes, npy_header
 from bytepair.errors import ArtifactError
 from bytepair.fields import damaged
 from bytepair.files import parse_record, replacing, sha256, write_bytes, write_record
-from bytepair.receipts import Receipt, require_receipt
-from bytepair.shard_merge import train_sha256
-from bytepair.shard_work import EncodeTask
-from bytepair.store import Store, open_store
+from bytepair.shards.merge import train_sha256
+from bytepair.shards.receipts import Receipt, require_receipt
+from bytepair.shards.store import Store, open_store
+from bytepair.shards.work import EncodeTask
 from bytepair.tokens import (
     OFFSET_DTYPE,
     TokensIndex,

@@ -20,7 +20,7 @@ from typing import Any
 from bytepair.errors import ArtifactError
 from bytepair.fields import COUNT, SHA256, TEXT, check_fields
 from bytepair.files import dump_json, parse_record, record_bytes
-from bytepair.store import Store, write
+from bytepair.shards.store import Store, write
 
 RECEIPT = "receipt.json"
 VERSION = 1
