@@ -10,7 +10,10 @@ import yaml
 
 import pipeline
 from bytepair.comparison import compare, load_costs
+from bytepair.engine_params import load_engine
 from bytepair.layout import TokenizerPaths
+from bytepair.params import load_tokenizer
+from bytepair.shard_params import load_sharded_corpus
 
 README = (pipeline.ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -133,3 +136,13 @@ def test_commands_print_what_is_shown(tmp_path):
                 check=True, capture_output=True,
             )  # fmt: skip
             assert run.stdout.decode() == shown, command
+
+
+def test_the_example_of_shards_is_read(tmp_path):
+    block = re.search(r"<!-- shards.*?-->\n```yaml\n(.*?)```", README, re.DOTALL)[1]
+    params = tmp_path / "params.yaml"
+    params.write_text(block, encoding="utf-8")
+    corpus = load_sharded_corpus(params, "web")
+    assert (corpus.fetch.rules.id, corpus.fetch.skip) == ("url", 100)
+    assert load_tokenizer(params, "web-32k").train.vocab_size == 32768
+    assert load_engine(params).store == "s3://bucket/work"
