@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bytepair import ChunkCounts, Tokenizer, reference
-from bytepair.errors import TextError, TokenError, TrainingError
+from bytepair import ChunkCounts, Tokenizer, bpe_file, reference
+from bytepair.errors import TextError, TokenError, TokenizerFileError, TrainingError
 from bytepair.training import count_merges, train
 
 
@@ -248,3 +248,10 @@ def test_one_long_chunk_equals_the_reference(text, min_count):
     counts = {text.encode(): 1}
     expected = reference.train(counts, merges=60, min_count=min_count)
     assert train(counts, merges=60, min_count=min_count).merges == expected
+
+
+def test_a_token_too_large_for_the_file_is_refused(monkeypatch):
+    monkeypatch.setattr(bpe_file, "MAX_TOKEN_BYTES", 63)
+    with pytest.raises(TokenizerFileError, match="training made a token of 64 bytes"):
+        Tokenizer.train("a" * 128, vocab_size=262)
+    assert Tokenizer.train("a" * 128, vocab_size=261).vocab[-1] == b"a" * 32

@@ -6,7 +6,7 @@ Writing has one canonical layout, so equal tokenizers are equal bytes. Reading t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +137,25 @@ def check_merges(merges: Any) -> tuple[Pair, ...]:
         tokens.append(token)
         checked.append((left, right))
     return tuple(checked)
+
+
+def check_sizes(merges: Iterable[Pair]) -> tuple[Pair, ...]:
+    """The same, of merges that training found, whose ids need no check.
+
+    Raises:
+        TokenizerFileError: a token, or all of them, are larger than a bpe.json may ask for.
+    """
+    checked = tuple(merges)
+    sizes = [1] * 256
+    for left, right in checked:
+        sizes.append(sizes[left] + sizes[right])
+    if max(sizes) > MAX_TOKEN_BYTES or sum(sizes) > MAX_VOCABULARY_BYTES:
+        raise TokenizerFileError(
+            f"training made a token of {max(sizes)} bytes, and {sum(sizes)} bytes of tokens; the "
+            f"limits are {MAX_TOKEN_BYTES} and {MAX_VOCABULARY_BYTES}: ask for fewer ids, or cut "
+            "the text by a pattern"
+        )
+    return checked
 
 
 def _pair(merge: Any, new: int) -> Pair:

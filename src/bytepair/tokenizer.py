@@ -170,13 +170,13 @@ class Tokenizer(Decoder):
                 f"{vocab_size}: no pair is left that occurs {min_count} times.",
                 stacklevel=3,
             )
-        tokenizer = cls(
-            trace.merges,
+        content = bpe_file.BpeFile(
             pattern=counts.pattern,
-            special_tokens=counts.special_tokens,
-            train_sha256=counts.train_sha256,
+            special_tokens=check_special_tokens(counts.special_tokens),
+            train_sha256=bpe_file.check_train_sha256(counts.train_sha256),
+            merges=bpe_file.check_sizes(trace.merges),
         )
-        return tokenizer, trace
+        return cls._of(content), trace
 
     @classmethod
     def load(cls, path: StrPath) -> Tokenizer:
