@@ -27,13 +27,13 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
 
         return encode_shards(tokenizer, paths)
     splits = CorpusPaths(paths.root, tokenizer.corpus).splits
-    separator = tokenizer.encode.separator
-    separator_id = None if separator is None else trained.special_tokens[separator]
+    separator_id = trained.special_tokens.get(tokenizer.encode.separator or "")
     lengths = []
     with Watch(choice.regex if choice else None) as watch:
         for name in SPLITS:
             if not has_split(splits, name):
-                shutil.rmtree(paths.tokens / name, ignore_errors=True)
+                if (paths.tokens / name).exists():
+                    shutil.rmtree(paths.tokens / name)
                 continue
             split = read_split(splits / name)
             index = write_tokens(

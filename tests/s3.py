@@ -58,8 +58,10 @@ def client(port):
 
 
 @contextlib.contextmanager
-def failing_proxy(port, failures, *, method="GET", status=500):
+def failing_proxy(port, failures, *, method="GET", status=500, only="/"):
     """Pass requests on, but answer the first `failures` of each object's by `status`.
+
+    Of objects whose path holds `only`.
 
     Gives its port, and a Counter of the failures by path.
     """
@@ -74,6 +76,7 @@ def failing_proxy(port, failures, *, method="GET", status=500):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             with lock:
                 fails = self.command == method and path.count("/") > 1 and failed[path] < failures
+                fails = fails and only in path
                 failed[path] += fails
             if fails:
                 self._answer(status, [], b"")

@@ -78,7 +78,7 @@ def test_the_example_of_ones_own_book(tmp_path):
     path = project / "data" / "books" / "mybook.txt"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(f"A book\n\n{book}\n".encode())
-    (example,) = blocks("yaml")
+    (example,) = (block for block in blocks("yaml") if "mybook" in block)
     corpora, tokenizers = example.split("tokenizers:\n")
     params = project / "params.yaml"
     text = params.read_text(encoding="utf-8")
