@@ -2,23 +2,23 @@
 
 from bytepair.corpora.documents import read_split
 from bytepair.counts import ChunkCounts
-from bytepair.layout import CorpusPaths, TokenizerPaths
+from bytepair.layout import RULE, CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
 from bytepair.patience import Watch
 from bytepair.patterns import Pattern
-from bytepair.shard_params import is_sharded
 from bytepair.stage import tokenizer_stage
 
 
 @tokenizer_stage
 def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Cut the train split into chunks and count them."""
-    if is_sharded(paths.root / "params.yaml", tokenizer.corpus):
+    split = CorpusPaths(paths.root, tokenizer.corpus).splits / "train"
+    if (split / RULE).is_file():
         from bytepair.shards.stages import count_shards
 
         return count_shards(tokenizer, paths)
     choice = tokenizer.chunks.pattern
-    train = read_split(CorpusPaths(paths.root, tokenizer.corpus).splits / "train")
+    train = read_split(split)
     with Watch(choice.regex if choice else None) as watch:
         counts = ChunkCounts.count(
             (document.text for document in watch.over(train.documents)),

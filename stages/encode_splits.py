@@ -4,11 +4,10 @@ import shutil
 
 from bytepair.corpora.documents import has_split, read_split
 from bytepair.errors import ArtifactError
-from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+from bytepair.layout import RULE, SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
 from bytepair.patience import Watch
 from bytepair.patterns import Pattern
-from bytepair.shard_params import is_sharded
 from bytepair.stage import tokenizer_stage
 from bytepair.tokenizer import Tokenizer
 from bytepair.tokens import write_tokens
@@ -22,11 +21,11 @@ def main(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     pattern = Pattern.chosen(choice, tokenizer.pattern_key)
     if (pattern, special_tokens) != (trained.pattern, tuple(trained.special_tokens)):
         raise ArtifactError(f"{paths.bpe}: not made by these `chunks`. Run `dvc repro`.")
-    if is_sharded(paths.root / "params.yaml", tokenizer.corpus):
+    splits = CorpusPaths(paths.root, tokenizer.corpus).splits
+    if (splits / "train" / RULE).is_file():
         from bytepair.shards.stages import encode_shards
 
         return encode_shards(tokenizer, paths)
-    splits = CorpusPaths(paths.root, tokenizer.corpus).splits
     separator_id = trained.special_tokens.get(tokenizer.encode.separator or "")
     lengths = []
     with Watch(choice.regex if choice else None) as watch:

@@ -20,6 +20,9 @@ from bytepair.errors import BytepairError, ParamsError
 from bytepair.kernel import library
 from engine_tasks import Shard
 
+# Servers, clusters and killed workers, whose times a busy machine stretches: `make test-slow`.
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 ALL = [
     EngineParams(name="serial"),

@@ -40,6 +40,9 @@ from bytepair.shards.work import (
 from bytepair.tokens import open_tokens, write_tokens
 from s3 import ENVIRONMENT, client, failing_proxy, s3_server
 
+# Servers, clusters and killed workers, whose times a busy machine stretches: `make test-slow`.
+pytestmark = pytest.mark.slow
+
 SPLIT = HashSplit(seed=1, val=Decimal("0.2"), test=Decimal("0.1"), separator="\n\n")
 SPECIAL = "<|endoftext|>"
 WORDS = ["the", "quick", " 1892", "dogs,", "schöner", "Tag;", "良い", "天気", "🙂", SPECIAL, "\n\n"]

@@ -19,6 +19,9 @@ from bytepair.corpora.shards import read_shard
 from s3 import ENVIRONMENT, client, failing_proxy, s3_server
 from test_dvc import Clone
 
+# Servers, clusters and killed workers, whose times a busy machine stretches: `make test-slow`.
+pytestmark = pytest.mark.slow
+
 TOKENIZER = "data/tokenizers/web-400"
 
 

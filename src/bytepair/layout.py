@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SPLITS = ("train", "val", "test")
+RULE = "rule.json"  # in a split of a sharded corpus, in place of its text
 
 
 @dataclass(frozen=True)

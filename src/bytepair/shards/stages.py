@@ -19,7 +19,7 @@ from bytepair.engine import EngineParams, open_engine
 from bytepair.engine_params import load_engine
 from bytepair.fields import COUNT, SHA256, TEXT, Check, check_fields, damaged
 from bytepair.files import read_bytes, read_record, write_bytes, write_record
-from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+from bytepair.layout import RULE, SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.params import TokenizerParams
 from bytepair.patterns import Pattern
 from bytepair.shard_params import HashSplit, ShardedCorpusParams
@@ -31,7 +31,6 @@ from bytepair.shards.work import CountTask, EncodeTask, count_shard, encode_shar
 from bytepair.tokenizer import Tokenizer
 
 PARAMS = "params.yaml"
-RULE = "rule.json"
 _SHARE: Check = (
     "a decimal as text, or null",
     lambda value: value is None or (isinstance(value, str) and 0 <= Decimal(value) < 1),
