@@ -124,6 +124,11 @@ def test_this_projects_own_lock_is_right(tmp_path):
     assert "1 of 4 tokenizers made again from their text." in said
 
 
+def dependencies(project, stage):
+    stages = yaml.safe_load((project / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    return stages[stage.partition("@")[0]]["do"]["deps"]
+
+
 def test_a_changed_module_makes_its_stages_stale(project, edit):
     without_data(project)
     edit("src/bytepair/training.py", "from __future__", "# a comment\nfrom __future__")
@@ -134,7 +139,7 @@ def test_a_changed_module_makes_its_stages_stale(project, edit):
         "src/bytepair/errors.py has changed": STAGES,
         "src/bytepair/training.py has changed": ("train-tokenizer@sample-512",),
         "src/bytepair/merging.py is gone": tuple(
-            f"{stage}@sample-512" for stage in ("train-tokenizer", "encode-splits", "measure")
+            stage for stage in STAGES if "src/bytepair/merging.py" in dependencies(project, stage)
         ),
     }
     assert verdict.changes == []
