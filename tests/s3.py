@@ -70,6 +70,7 @@ def failing_proxy(port, failures, *, method="GET", status=500, only="/"):
 
     class Proxy(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # or each answer waits 40 ms for the head to be acknowledged
 
         def forward(self):
             path = self.path.partition("?")[0]
