@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import peak
 from bytepair import kernel
 from bytepair.errors import ArtifactError
 from bytepair.packed import PackedCounts
@@ -186,7 +187,8 @@ def test_facts_are_read_as_they_were_written(tmp_path):
 def test_memory_does_not_grow_with_the_runs(tmp_path):
     """Two million chunks in 40 runs, 100 MB on disk, merged in 8 MB of buffers."""
     program = (
-        "import resource, sys, pathlib, random\n"
+        "import sys, pathlib\n"
+        "from peak import peak\n"
         "from array import array\n"
         "from bytepair.shards.merged_counts import SortedRun, write_run, merge_runs\n"
         "from bytepair.packed import PackedCounts\n"
@@ -196,13 +198,16 @@ def test_memory_does_not_grow_with_the_runs(tmp_path):
         "    data = b''.join(b'%040d' % (40 * n + i) for n in range(50_000))\n"
         "    packed = PackedCounts(data, array('Q', range(40, 40 * 50_001, 40)), array('Q', [1]) * 50_000)\n"
         "    runs.append(SortedRun.in_folder(root / str(i), write_run(root / str(i), packed)))\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = peak()\n"
         "facts = merge_runs(runs, root / 'out', memory=8 << 20, scratch=root / 'scratch')\n"
-        "print(facts.distinct, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+        "print(facts.distinct, peak() - before)"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program, tmp_path], check=True, capture_output=True
+        [sys.executable, "-c", program, tmp_path],
+        check=True,
+        capture_output=True,
+        env=peak.environment(),
     )
-    distinct, kilobytes = map(int, result.stdout.split())
+    distinct, grown = map(int, result.stdout.split())
     assert distinct == 2_000_000
-    assert kilobytes < 16 << 10
+    assert grown < 16 << 20

@@ -17,10 +17,12 @@ LINES = [
 SUMMARY = "2 shards (1 done before), 5 documents, 3,000,000 bytes, 1,300 tokens, 1 records skipped"
 
 
-def show(stream, dashboard="http://127.0.0.1:8787/status"):
-    with Progress("encode", shards=2, stored=300, dashboard=dashboard, stream=stream) as progress:
+def show(stream, dashboard="http://127.0.0.1:8787/status", stored=300):
+    with Progress(
+        "encode", shards=2, stored=stored, dashboard=dashboard, stream=stream
+    ) as progress:
         for line in LINES:
-            progress.add(line, stored=150)
+            progress.add(line, stored=150 if stored else 1)
         return progress.summary()
 
 
@@ -42,7 +44,8 @@ def test_lines_of_json():
     }  # fmt: skip
 
 
-def test_a_bar_on_a_terminal():
+def on_a_terminal(**options):
+    """What a terminal is sent."""
     parent, child = pty.openpty()
     termios.tcsetwinsize(child, (24, 120))
     shown = bytearray()
@@ -57,12 +60,22 @@ def test_a_bar_on_a_terminal():
     reader = threading.Thread(target=read)
     reader.start()
     with os.fdopen(child, "w") as stream:
-        assert show(stream) == SUMMARY
+        assert show(stream, **options) == SUMMARY
     reader.join()
     os.close(parent)
-    text = shown.decode()
+    return shown.decode()
+
+
+def test_a_bar_on_a_terminal():
+    text = on_a_terminal()
     assert "encode: Dask dashboard at http://127.0.0.1:8787/status" in text
     assert "300/300" in text
     assert "2 of 2 shards" in text
     assert "{" not in text
     assert re.search(re.escape(f"encode: {SUMMARY}") + r"; \d+\.\d s, [\d.]+ MB/s", text)
+
+
+def test_a_bar_of_shards_whose_sizes_are_not_known_yet():
+    text = on_a_terminal(stored=None)
+    assert re.search(r"encode: +100%.*2/2 \[[^]]* shards/s\]", text)
+    assert "of 2 shards" not in text

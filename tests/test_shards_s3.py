@@ -18,9 +18,6 @@ from bytepair.shard_params import ReadRules
 from s3 import ENVIRONMENT, client, failing_proxy, s3_server
 from shards import COMPRESS, json_lines, write_parquet
 
-# Servers, clusters and killed workers, whose times a busy machine stretches: `make test-slow`.
-pytestmark = pytest.mark.slow
-
 RULES = ReadRules(id="url", separator="|")
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from bytepair.corpora.manifest import Manifest
 from bytepair.corpora.shards import make_manifest
 from bytepair.counts import ChunkCounts
-from bytepair.engine import EngineParams
+from bytepair.engine import EngineParams, open_engine
 from bytepair.patterns import Pattern
 from bytepair.shard_params import HashSplit, ReadRules
 from bytepair.shards.merge import merge_shards
@@ -123,15 +123,19 @@ def measure(folder: Path, what: str, params: EngineParams) -> None:
     """One run; its figures as a line of JSON."""
     start = time.perf_counter()
     if what == "merge":
-        merge_shards(count_tasks(folder), folder / "counts", memory=MEMORY)
+        tasks = count_tasks(folder)
+        done = list(map(count_shard, tasks))  # which only reads their receipts
+        merge_shards(tasks, done, folder / "counts", memory=MEMORY)
     elif what == "train":
         counts = ChunkCounts.load(folder / "counts")
         Tokenizer.from_counts(counts, vocab_size=32_768).save(folder / "bpe.json")
     elif what == "count":
-        run_shards(what, count_shard, count_tasks(folder), params)
+        with open_engine(params) as engine:
+            run_shards(what, count_shard, count_tasks(folder), engine)
     else:
         bpe = (folder / "bpe.json").read_bytes()
-        run_shards(what, encode_shard, encode_tasks(folder, bpe), params)
+        with open_engine(params) as engine:
+            run_shards(what, encode_shard, encode_tasks(folder, bpe), engine)
     wall = time.perf_counter() - start
     usage = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     figures = {

@@ -27,6 +27,8 @@ from bytepair.errors import BytepairError
 
 T = TypeVar("T")
 R = TypeVar("R")
+Map = Callable[[Callable[[T], R], Sequence[T]], Iterator[tuple[int, R]]]
+"""As Engine.map is."""
 
 MEMORY = 1_000_000_000  # bytes that a worker may have, where params do not say
 TRIES = 3  # how often a task is begun whose workers die

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from bytepair.corpora.formats import format_of, read_records
 from bytepair.corpora.manifest import Manifest, Shard
 from bytepair.corpora.shard_documents import Document, Malformed, Records
 from bytepair.corpora.sources import Source, find_shards, open_source
+from bytepair.engine import Map
 from bytepair.errors import ArtifactError, CorpusError
 from bytepair.shard_params import ReadRules
 
 SHOWN = 3  # malformed records that an error quotes
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-Map = Callable[[Callable[[Task], Result], Sequence[Task]], Iterator[tuple[int, Result]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +36,8 @@ class Survey:
 
     shard: Shard
     malformed: tuple[Malformed, ...]
+    is_known: bool
+    """Taken from the manifest before, and not read."""
 
 
 def _one_by_one(
@@ -99,7 +97,7 @@ def survey(task: SurveyTask) -> Survey:
             and (known.size, known.version) == (source.size, source.version)
             and not known.skipped  # or an error could not quote them
         ):
-            return Survey(known, ())
+            return Survey(known, (), is_known=True)
         documents = size = skipped = 0
         malformed: list[Malformed] = []
         for record in read_records(source, task.rules):
@@ -120,7 +118,7 @@ def survey(task: SurveyTask) -> Survey:
         bytes=size,
         skipped=skipped,
     )
-    return Survey(shard, tuple(malformed))
+    return Survey(shard, tuple(malformed), is_known=False)
 
 
 def read_shard(shard: Shard, rules: ReadRules) -> Records:

@@ -9,6 +9,7 @@ worker with several threads, each runs a task and may have engine.memory.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -52,11 +53,12 @@ class DaskEngine:
             ) from None
         if address is None:
             # A task that only waited at a worker that died is given again by `map`.
+            # What workers are forked from may be older than this environment.
             # And freed memory is kept for the next block, not given back to the system each time:
             # by default Dask sets MALLOC_TRIM_THRESHOLD_ before it starts a worker.
             settings = {
                 "distributed.scheduler.allowed-failures": 1,
-                "distributed.nanny.environ": dict.fromkeys(_ONE_THREAD, 1),
+                "distributed.nanny.environ": {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ},
                 "distributed.nanny.pre-spawn-environ": {},
                 "distributed.worker.multiprocessing-method": method,
                 "distributed.worker.profile.enabled": False,

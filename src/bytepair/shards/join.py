@@ -16,9 +16,9 @@ from bytepair.errors import ArtifactError
 from bytepair.fields import damaged
 from bytepair.files import parse_record, replacing, sha256, write_bytes, write_record
 from bytepair.shards.merge import train_sha256
-from bytepair.shards.receipts import Receipt, require_receipt
+from bytepair.shards.receipts import Receipt
 from bytepair.shards.store import Store, open_store
-from bytepair.shards.work import EncodeTask
+from bytepair.shards.work import Done, EncodeTask
 from bytepair.tokens import (
     OFFSET_DTYPE,
     TokensIndex,
@@ -31,26 +31,32 @@ BLOCK = 1 << 20
 
 
 def join_tokens(
-    tasks: Sequence[EncodeTask], split: str, folder: Path, *, vocab_size: int
+    tasks: Sequence[EncodeTask],
+    done: Sequence[Done],
+    split: str,
+    folder: Path,
+    *,
+    vocab_size: int,
 ) -> TokensIndex:
     """Join the tokens of a split, in the order of tasks, as write_tokens would have written them.
 
     Args:
-        tasks: all done, of one store and tokenizer.
+        tasks: of one store and tokenizer.
+        done: what encode_shard made of each.
         split: one of theirs.
         folder: on this machine; index.json is written last.
         vocab_size: the tokenizer's.
 
     Raises:
-        ArtifactError: a shard is not done, its files are not what its receipt says, or no shard has
-            a document of the split.
+        ArtifactError: the files of a shard are not what its receipt says, or no shard has a
+            document of the split.
     """
     store = open_store(tasks[0].store)
     parts = [
-        (task.folder(split), require_receipt(store, task.folder(split), task.inputs(split)))
-        for task in tasks
+        (task.folder(split), receipt)
+        for task, one in zip(tasks, done, strict=True)
+        if (receipt := one.receipts[task.splits.index(split)]).documents
     ]
-    parts = [(name, receipt) for name, receipt in parts if receipt.documents]
     if not parts:
         raise ArtifactError(
             f"{folder}: no document falls to {split}. Ask for a larger share in params.yaml."

@@ -6,7 +6,6 @@ any order, so neither groups nor engine show in the result.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bytepair.counts import ChunkCounts
-from bytepair.engine import Engine
+from bytepair.engine import Map
 from bytepair.files import dump_json, sha256, write_record
 from bytepair.shards.merged_counts import RUN_FILES, RunFacts, SortedRun, merge_runs
-from bytepair.shards.receipts import RECEIPT, Receipt, find_receipt, require_receipt, write_receipt
+from bytepair.shards.receipts import RECEIPT, Receipt, find_receipt, write_receipt
 from bytepair.shards.store import LocalStore, Store, open_store
 from bytepair.shards.work import CountTask, Done, put_outputs
 
@@ -56,11 +55,10 @@ class MergeTask:
 
 def merge_group(task: MergeTask) -> Done:
     """Add up a group, unless its receipt says that it is done."""
-    start = time.perf_counter()
     store = open_store(task.store)
     receipt = find_receipt(store, task.folder, task.inputs)
     if receipt is not None:
-        return Done(task.name, (receipt,), True, time.perf_counter() - start)
+        return Done(task.name, (receipt,), True)
     store.remove(f"{task.folder}/{RECEIPT}")
     with store.scratch() as scratch:
         found = _merge(store, task.parts, scratch, task.memory)
@@ -77,32 +75,39 @@ def merge_group(task: MergeTask) -> Done:
         counts=found.to_json(),
     )
     write_receipt(store, task.folder, receipt)
-    return Done(task.name, (receipt,), False, time.perf_counter() - start)
+    return Done(task.name, (receipt,), False)
 
 
 def merge_shards(
-    tasks: Sequence[CountTask], folder: Path, *, memory: int, engine: Engine | None = None
+    tasks: Sequence[CountTask],
+    done: Sequence[Done],
+    folder: Path,
+    *,
+    memory: int,
+    map_tasks: Map[MergeTask, Done] | None = None,
 ) -> ChunkCounts:
     """Add up the counts of shards that are done, into the files that ChunkCounts.save writes.
 
     Args:
         tasks: of one store, pattern and split.
+        done: what count_shard made of each.
         folder: on this machine; what was there is replaced, index.json last.
         memory: bytes that buffers may have, here and in each worker.
-        engine: adds up groups first, where there are several of them; None does all here.
+        map_tasks: the `map` of an engine that adds up groups first, where there are several of
+            them; None does all here.
 
     Returns:
         counts of nothing with the pattern and hash of these: they may not fit in memory.
         ChunkCounts.load reads them.
 
     Raises:
-        ArtifactError: a shard is not done, or its files are not what its receipt says.
+        ArtifactError: the files of a shard are not what its receipt says.
     """
     store = open_store(tasks[0].store)
-    parts = [(task.folder, require_receipt(store, task.folder, task.inputs)) for task in tasks]
-    receipts = [receipt for _, receipt in parts]
+    receipts = [one.receipts[0] for one in done]
+    parts = [(task.folder, receipt) for task, receipt in zip(tasks, receipts, strict=True)]
     groups: list[MergeTask] = []
-    if engine is not None and len(parts) > GROUP:
+    if map_tasks is not None and len(parts) > GROUP:
         groups = [
             MergeTask(
                 name=f"{first // GROUP:06}",
@@ -112,8 +117,8 @@ def merge_shards(
             )
             for first in range(0, len(parts), GROUP)
         ]
-        done = dict(engine.map(merge_group, groups))
-        parts = [(group.folder, done[n].receipts[0]) for n, group in enumerate(groups)]
+        sums = dict(map_tasks(merge_group, groups))
+        parts = [(group.folder, sums[n].receipts[0]) for n, group in enumerate(groups)]
     local = LocalStore(folder)
     local.remove("index.json")
     with local.scratch() as scratch:

@@ -34,7 +34,7 @@ class Progress:
     Args:
         stage: a word for what is done with them.
         shards: how many there are.
-        stored: their bytes as stored, by which the bar moves.
+        stored: their bytes as stored, by which the bar moves; None to move it by shards.
         dashboard: the address of an engine's page, shown first.
         stream: a bar is drawn if it is a terminal.
     """
@@ -44,7 +44,7 @@ class Progress:
         stage: str,
         *,
         shards: int,
-        stored: int,
+        stored: int | None,
         dashboard: str | None = None,
         stream: TextIO | None = None,
     ) -> None:
@@ -66,14 +66,14 @@ class Progress:
             if self._dashboard is not None:
                 self._print(f"{self._stage}: Dask dashboard at {self._dashboard}")
             self._bar = tqdm(
-                total=self._stored,
+                total=self._shards if self._stored is None else self._stored,
                 desc=self._stage,
-                unit="B",
-                unit_scale=True,
+                unit=" shards" if self._stored is None else "B",
+                unit_scale=self._stored is not None,
                 file=self._stream,
                 dynamic_ncols=True,
-                postfix=f"0 of {self._shards} shards",
             )
+            self._show_done()
         elif self._dashboard is not None:
             self._print_json({"dashboard": self._dashboard})
         return self
@@ -83,7 +83,7 @@ class Progress:
             self._bar.close()
 
     def add(self, line: ShardLine, *, stored: int) -> None:
-        """A shard is done, of so many bytes as stored."""
+        """A shard is done, of so many bytes as stored (1 if the bar moves by shards)."""
         self._done += 1
         self._documents += line.documents
         self._skipped += line.skipped
@@ -95,7 +95,7 @@ class Progress:
         if line.tokens is not None:
             self._tokens = (self._tokens or 0) + line.tokens
         if self._bar is not None:
-            self._bar.set_postfix_str(f"{self._done} of {self._shards} shards", refresh=False)
+            self._show_done()
             if line.reused:  # no part of the rate
                 self._bar.initial += stored
             self._bar.update(stored)
@@ -139,6 +139,10 @@ class Progress:
                 }
             )
         return text
+
+    def _show_done(self) -> None:
+        if self._stored is not None:
+            self._bar.set_postfix_str(f"{self._done} of {self._shards} shards", refresh=False)
 
     def _print_json(self, values: dict[str, Any]) -> None:
         self._print(json.dumps({"stage": self._stage, **values}, ensure_ascii=False))

@@ -137,20 +137,6 @@ def find_receipt(store: Store, folder: str, inputs: Mapping[str, Any]) -> Receip
     return receipt
 
 
-def require_receipt(store: Store, folder: str, inputs: Mapping[str, Any]) -> Receipt:
-    """The receipt of outputs that must be there by now.
-
-    Raises:
-        ArtifactError: they are not.
-    """
-    receipt = find_receipt(store, folder, inputs)
-    if receipt is None:
-        raise ArtifactError(
-            f"{store.name(folder)}: not complete, or made from something else. Run again."
-        )
-    return receipt
-
-
 def write_receipt(store: Store, folder: str, receipt: Receipt) -> None:
     """Vouch for outputs that have all been written."""
     write(store, f"{folder}/{RECEIPT}", receipt.to_bytes())

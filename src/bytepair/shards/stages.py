@@ -14,7 +14,7 @@ from typing import Any
 
 from bytepair.corpora.manifest import MANIFEST, Manifest
 from bytepair.corpora.records import CLEAN
-from bytepair.corpora.shards import make_manifest
+from bytepair.corpora.shards import Survey, make_manifest
 from bytepair.engine import EngineParams, open_engine
 from bytepair.engine_params import load_engine
 from bytepair.fields import COUNT, SHA256, TEXT, Check, check_fields, damaged
@@ -25,7 +25,8 @@ from bytepair.patterns import Pattern
 from bytepair.shard_params import HashSplit, ShardedCorpusParams
 from bytepair.shards.join import join_tokens
 from bytepair.shards.merge import merge_shards
-from bytepair.shards.run import run_shards
+from bytepair.shards.progress import ShardLine
+from bytepair.shards.run import line_of, run_shards, with_progress
 from bytepair.shards.source import ShardSource, sources_of
 from bytepair.shards.work import CountTask, EncodeTask, count_shard, encode_shard, shard_name
 from bytepair.tokenizer import Tokenizer
@@ -53,7 +54,7 @@ def fetch_shards(corpus: ShardedCorpusParams, paths: CorpusPaths) -> str:
             corpus.fetch.rules,
             skip=corpus.fetch.skip,
             previous=previous,
-            map_tasks=engine.map,
+            map_tasks=with_progress("fetch", engine, _line_of_survey),
         )
     manifest.save(paths.manifest)
     skipped = f", {manifest.skipped:,} malformed records skipped" if manifest.skipped else ""
@@ -106,9 +107,14 @@ def count_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
         )
         for source in sources
     ]
-    run_shards("count", count_shard, tasks, engine_params)
     with open_engine(engine_params) as engine:
-        merge_shards(tasks, paths.counts, memory=engine_params.memory, engine=engine)
+        merge_shards(
+            tasks,
+            run_shards("count", count_shard, tasks, engine),
+            paths.counts,
+            memory=engine_params.memory,
+            map_tasks=with_progress("merge", engine, line_of),
+        )
     index = read_record(paths.counts / "index.json")
     return (
         f"{tokenizer.name}: {index['total']:,} chunks, {index['distinct']:,} distinct, "
@@ -136,17 +142,30 @@ def encode_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
         )
         for source in sources
     ]
-    run_shards("encode", encode_shard, tasks, engine_params)
+    with open_engine(engine_params) as engine:
+        done = run_shards("encode", encode_shard, tasks, engine)
     lengths = []
     for name in SPLITS:
         folder = paths.tokens / name
         if name in asked:
-            index = join_tokens(tasks, name, folder, vocab_size=trained.vocab_size)
+            index = join_tokens(tasks, done, name, folder, vocab_size=trained.vocab_size)
             if name != "test":  # looked at in the end, and only where params say so
                 lengths.append(f"{name} {index.length:,}")
         elif folder.exists():
             shutil.rmtree(folder)
     return f"{tokenizer.name}: tokens: {', '.join(lengths)}"
+
+
+def _line_of_survey(survey: Survey, seconds: float) -> ShardLine:
+    return ShardLine(
+        shard=survey.shard.url,
+        seconds=seconds,
+        bytes=survey.shard.bytes,
+        documents=survey.shard.documents,
+        tokens=None,
+        skipped=survey.shard.skipped,
+        reused=survey.is_known,
+    )
 
 
 def _sources(corpus: CorpusPaths, name: str) -> tuple[HashSplit, list[ShardSource]]:

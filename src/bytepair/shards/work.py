@@ -11,7 +11,6 @@ and in which split each is, a task's source knows: nothing here reads a shard.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -148,12 +147,11 @@ class EncodeTask:
 
 
 class Done(NamedTuple):
-    """What a task came to: its receipts, whether they were there already, and the time it took."""
+    """What a task came to: its receipts, and whether they were there already."""
 
     name: str
     receipts: tuple[Receipt, ...]
     is_reused: bool
-    seconds: float
 
 
 def shard_name(url: str) -> str:
@@ -169,11 +167,10 @@ def shard_name(url: str) -> str:
 
 def count_shard(task: CountTask) -> Done:
     """Count a shard, unless its receipt says that it is done."""
-    start = time.perf_counter()
     store = open_store(task.store)
     receipt = find_receipt(store, task.folder, task.inputs)
     if receipt is not None:
-        return Done(task.name, (receipt,), True, time.perf_counter() - start)
+        return Done(task.name, (receipt,), True)
     store.remove(f"{task.folder}/{RECEIPT}")
     documents = _Documents(task.source, task.separator)
     with store.scratch() as scratch:
@@ -198,21 +195,15 @@ def count_shard(task: CountTask) -> Done:
         counts=facts.to_json(),
     )
     write_receipt(store, task.folder, receipt)
-    return Done(task.name, (receipt,), False, time.perf_counter() - start)
+    return Done(task.name, (receipt,), False)
 
 
 def encode_shard(task: EncodeTask) -> Done:
     """Encode a shard, unless its receipts say that it is done."""
-    start = time.perf_counter()
     store = open_store(task.store)
     found = [find_receipt(store, task.folder(split), task.inputs(split)) for split in task.splits]
     if None not in found:
-        return Done(
-            task.name,
-            tuple(filter(None, found)),
-            True,
-            time.perf_counter() - start,
-        )
+        return Done(task.name, tuple(filter(None, found)), True)
     for split in task.splits:
         store.remove(f"{task.folder(split)}/{RECEIPT}")
     documents = _Documents(task.source, task.separator)
@@ -247,7 +238,7 @@ def encode_shard(task: EncodeTask) -> Done:
             )
     for split, receipt in zip(task.splits, receipts, strict=True):
         write_receipt(store, task.folder(split), receipt)
-    return Done(task.name, tuple(receipts), False, time.perf_counter() - start)
+    return Done(task.name, tuple(receipts), False)
 
 
 class _Text:
