@@ -67,7 +67,11 @@ def environment(project: Path, **changes):
 
 def run_stage(project: Path, script, name, *, python=(sys.executable,), env=None, check=True):
     run = subprocess.run(
-        [*python, script, name], cwd=project, env=env or environment(project), capture_output=True
+        [*python, script, name],
+        cwd=project,
+        env=env or environment(project),
+        check=False,
+        capture_output=True,
     )
     assert run.returncode == 0 or not check, f"{script} {name}: {run.stderr.decode()}"
     return run
