@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from decimal import Decimal
 
 import numpy as np
 import psutil
@@ -287,3 +289,34 @@ def test_dvc_runs_what_has_changed(tmp_path):
     assert (project / TOKENIZER / "bpe.json").read_bytes() != before
     checked = clone.run("bytepair", "check")
     assert "shards" in checked.stdout
+
+
+@pytest.mark.parametrize("stage", ["count_chunks", "encode_splits"])
+def test_a_pattern_that_never_ends_is_given_up(stage, tmp_path):
+    project = fresh(tmp_path, {"workers": 1})
+    content = (project / "params.yaml").read_text(encoding="utf-8")
+    (project / "params.yaml").write_text(content.replace("name: gpt2", "regex: (a+)+b"))
+    folder = project / "web"
+    folder.mkdir()
+    endless = {"count_chunks": "train", "encode_splits": "val"}[stage]  # where it is met first
+    for number in range(20):
+        split = split_of(f"site{number}", seed=1, val=Decimal("0.15"), test=Decimal("0.1"))
+        text = "a" * 60 + "c" if split == endless else "aab"
+        record = {"text": text, "meta": {"id": f"{number}"}, "site": f"site{number}"}
+        (folder / f"{number}.jsonl").write_text(json.dumps(record) + "\n")
+    env = pipeline.environment(project, BYTEPAIR_PATIENCE="1")
+    for before in sharded.STAGES[0]:
+        pipeline.run_stage(project, f"stages/{before}.py", "web", env=env)
+    for before in sharded.STAGES[1][: sharded.STAGES[1].index(stage)]:
+        pipeline.run_stage(project, f"stages/{before}.py", "web-400", env=env)
+    run = pipeline.run_stage(project, f"stages/{stage}.py", "web-400", env=env, check=False)
+    said = run.stderr.decode()
+    assert run.returncode == 1
+    assert re.search(
+        r"^Error: web/\d+\.jsonl: .*cut by '\(a\+\)\+b': given up after 1 s\.", said, re.MULTILINE
+    )
+    assert re.search(
+        r"^Error: web/\d+\.jsonl: 3 workers died over it \(the last by SIGTERM\)",
+        said,
+        re.MULTILINE,
+    )

@@ -81,6 +81,11 @@ class Watch:
             self._keeper.kill()
             self._keeper.communicate()  # closes the pipe and waits
 
+    @property
+    def is_on(self) -> bool:
+        """Whether there is a pattern to watch."""
+        return self._pattern is not None
+
     def over(self, documents: Iterable[_DocumentT]) -> Iterator[_DocumentT]:
         """The same documents; each is timed from when it is given out to when the next is."""
         for document in documents:
@@ -88,12 +93,16 @@ class Watch:
             subject = f"document {document.name!r:.80}, {size:,} characters"
             self.begin(subject, size // CHARACTERS_PER_SECOND)
             yield document
-        self._tell(None)
+        self.end()
 
     def begin(self, subject: str, extra_seconds: int = 0) -> None:
         """Begin to time something, and leave off with what was before."""
         work = f"{subject}, cut by {self._pattern!r:.200}"
         self._tell([work, self._notice_seconds, self._limit_seconds + extra_seconds])
+
+    def end(self) -> None:
+        """Leave off until something else begins."""
+        self._tell(None)
 
     def _tell(self, message: Any) -> None:
         if self._keeper is not None and self._keeper.stdin is not None:

@@ -150,6 +150,11 @@ class Pattern:
         return pattern
 
     @property
+    def is_named(self) -> bool:
+        """Whether it is a preset, or no cut at all: such take linear time over any text."""
+        return self.regex is None or (self.regex, self.engine) in _NAMED
+
+    @property
     def needs_regex_library(self) -> bool:
         """Whether the cuts depend on the version of the package `regex`."""
         return self.engine == "regex" and self.regex not in _FROZEN_REGEX

@@ -35,7 +35,8 @@ class TokensWriter:
         self._dtype = storage_dtype(tokenizer.vocab_size)
         self._file = (folder / "ids").open("wb")
         self._texts: list[bytes] = []
-        self._waiting = 0
+        self.waiting = 0
+        """Bytes of documents that are not encoded yet."""
         self._names: list[str] = []
         self._starts = array("Q")
         self._length = 0
@@ -46,8 +47,8 @@ class TokensWriter:
         """The next document, in UTF-8."""
         self._names.append(name)
         self._texts.append(text)
-        self._waiting += len(text)
-        if self._waiting >= BATCH:
+        self.waiting += len(text)
+        if self.waiting >= BATCH:
             self._write()
 
     def close(self, *, text_sha256: str, text_bytes: int, separator_bytes: int) -> TokensIndex:
@@ -110,4 +111,4 @@ class TokensWriter:
         self._file.write(ids.astype(self._dtype, copy=False).tobytes())
         self._starts.frombytes((starts + self._length).astype(np.uint64).tobytes())
         self._length += len(ids)
-        self._texts, self._waiting = [], 0
+        self._texts, self.waiting = [], 0

@@ -23,6 +23,7 @@ from bytepair.chunks import check_text
 from bytepair.counts import ChunkCounts
 from bytepair.errors import TextError
 from bytepair.files import sha256
+from bytepair.patience import CHARACTERS_PER_SECOND, Watch
 from bytepair.patterns import Pattern
 from bytepair.shards.counted_runs import count_to_run
 from bytepair.shards.merged_counts import RUN_FILES
@@ -172,8 +173,8 @@ def count_shard(task: CountTask) -> Done:
     if receipt is not None:
         return Done(task.name, (receipt,), True)
     store.remove(f"{task.folder}/{RECEIPT}")
-    documents = _Documents(task.source, task.separator)
-    with store.scratch() as scratch:
+    with store.scratch() as scratch, _watch(task.pattern) as watch:
+        documents = _Documents(task.source, task.separator, watch)
         facts = count_to_run(
             (data for _, _, data in documents.of((task.split,))),
             scratch / "run",
@@ -206,10 +207,10 @@ def encode_shard(task: EncodeTask) -> Done:
         return Done(task.name, tuple(filter(None, found)), True)
     for split in task.splits:
         store.remove(f"{task.folder(split)}/{RECEIPT}")
-    documents = _Documents(task.source, task.separator)
     tokenizer = _tokenizer(task.tokenizer)
     receipts = []
-    with store.scratch() as scratch, ExitStack() as stack:
+    with store.scratch() as scratch, _watch(tokenizer.pattern) as watch, ExitStack() as stack:
+        documents = _Documents(task.source, task.separator, watch)
         writers = {
             split: stack.enter_context(TokensWriter(scratch / split, tokenizer, task.special))
             for split in task.splits
@@ -218,11 +219,14 @@ def encode_shard(task: EncodeTask) -> Done:
             writers[split].add(name, data)
         for split, writer in writers.items():
             text = documents.text(split)
+            subject = f"{task}: the last documents of {split}, {writer.waiting:,} bytes"
+            watch.begin(subject, writer.waiting // CHARACTERS_PER_SECOND)
             index = writer.close(
                 text_sha256=text.sha256,
                 text_bytes=text.size,
                 separator_bytes=len(task.separator.encode()),
             )
+            watch.end()
             hashes = writer.sha256
             receipts.append(
                 Receipt(
@@ -239,6 +243,11 @@ def encode_shard(task: EncodeTask) -> Done:
     for split, receipt in zip(task.splits, receipts, strict=True):
         write_receipt(store, task.folder(split), receipt)
     return Done(task.name, tuple(receipts), False)
+
+
+def _watch(pattern: Pattern) -> Watch:
+    """A watch on a pattern of one's own, which may take longer than anyone will wait."""
+    return Watch(None if pattern.is_named else pattern.regex)
 
 
 class _Text:
@@ -264,8 +273,9 @@ class _Text:
 class _Documents:
     """The documents of a source as they are read, and what was seen of them."""
 
-    def __init__(self, source: Source, separator: str) -> None:
+    def __init__(self, source: Source, separator: str, watch: Watch) -> None:
         self._source = source
+        self._watch = watch
         self._separator = separator.encode()
         self._texts: dict[str, _Text] = {}
         self.skipped = 0
@@ -275,7 +285,13 @@ class _Documents:
             if split in splits:
                 data = self._encoded(name, text)
                 self.text(split).add(data, self._separator)
+                if self._watch.is_on:
+                    subject = (
+                        f"{self._source.name}: document {name!r:.80}, {len(text):,} characters"
+                    )
+                    self._watch.begin(subject, len(text) // CHARACTERS_PER_SECOND)
                 yield split, name, data
+        self._watch.end()
 
     def _encoded(self, name: str, text: str) -> bytes:
         try:
