@@ -26,6 +26,7 @@ from bytepair.files import sha256
 from bytepair.shard_params import HashSplit, ReadRules
 from bytepair.shards import counted_runs
 from bytepair.shards import merge as shard_merge
+from bytepair.shards.join import join_tokens
 from bytepair.shards.merge import MergeTask, merge_group, merge_shards, train_sha256
 from bytepair.shards.merged_counts import RUN_FILES
 from bytepair.shards.receipts import RECEIPT, Receipt
@@ -499,3 +500,19 @@ def test_a_worker_killed_in_the_middle_changes_nothing(corpus, expected, tmp_pat
     assert len(killed) == 3
     merge_shards(tasks, [done[n] for n in range(len(tasks))], tmp_path / "counts", memory=1 << 20)
     assert tree(tmp_path / "counts") == tree(expected / "counts")
+
+
+def test_a_damaged_object_is_named_by_its_url(corpus, tokenizer, bucket, tmp_path):
+    store = "s3://bucket/damaged"
+    tasks = encode_tasks(corpus, store, tokenizer)
+    done = list(map(encode_shard, tasks))
+    number = next(n for n, one in enumerate(done) if one.receipts[0].documents)
+    for name in ("tokens.npy", "index.json"):
+        url = f"{store}/{tasks[number].folder('train')}/{name}"
+        whole = bucket.cat_file(url)
+        bucket.pipe_file(url, whole[:-1] + bytes([whole[-1] ^ 1]))
+        with pytest.raises(ArtifactError, match=f"^{url}: "):
+            join_tokens(tasks, done, "train", tmp_path / "tokens", vocab_size=300)
+        bucket.pipe_file(url, whole)
+    joined = join_tokens(tasks, done, "train", tmp_path / "tokens", vocab_size=300)
+    assert joined.length > 0

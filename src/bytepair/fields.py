@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import reprlib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from bytepair.errors import ArtifactError
+from bytepair.files import StrPath
 
 Check = tuple[str, Callable[[Any], bool]]  # what a value must be, in words and as a test
 
@@ -20,8 +21,10 @@ SHA256: Check = (
 COUNT: Check = ("a whole number from 0 on", lambda value: type(value) is int and value >= 0)
 
 
-def check_fields(value: Any, fields: Mapping[str, Any], path: Path, name: str = "") -> None:
+def check_fields(value: Any, fields: Mapping[str, Any], path: StrPath, name: str = "") -> None:
     """Hold JSON against `fields`, in which each key has a Check or fields of its own.
+
+    `path`, which may be a URL, is for messages.
 
     Raises:
         ArtifactError: a key is missing or unknown, or a value is not as it must be.
@@ -39,6 +42,8 @@ def check_fields(value: Any, fields: Mapping[str, Any], path: Path, name: str = 
             raise damaged(path, f"{prefix}{key} must be {expected[0]}, but is {found}")
 
 
-def damaged(path: Path, what: str) -> ArtifactError:
+def damaged(path: StrPath, what: str) -> ArtifactError:
     """The error for a file that cannot have been written as it is."""
-    return ArtifactError(f"{path}: {what}. Delete the folder it is in and run `dvc repro`.")
+    return ArtifactError(
+        f"{os.fspath(path)}: {what}. Delete the folder it is in and run `dvc repro`."
+    )

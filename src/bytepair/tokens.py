@@ -322,7 +322,7 @@ def _stored(
     return array.astype(dtype)
 
 
-def parse_index(record: Any, path: Path) -> TokensIndex:
+def parse_index(record: Any, path: files.StrPath) -> TokensIndex:
     """The index of a record, checked; `path` is for messages."""
     check_fields(record, INDEX_FIELDS, path)
     vocab_size, separator_id = record["vocab_size"], record["separator_id"]

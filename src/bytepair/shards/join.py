@@ -121,8 +121,8 @@ class _Hashed:
 
 def _index(store: Store, folder: str, receipt: Receipt) -> TokensIndex:
     data = b"".join(_checked(store, folder, receipt, "index.json", header=0))
-    path = Path(store.name(f"{folder}/index.json"))
-    return parse_index(parse_record(data, path), path)
+    name = store.name(f"{folder}/index.json")
+    return parse_index(parse_record(data, name), name)
 
 
 def _checked(
@@ -137,9 +137,7 @@ def _checked(
             digest.update(block)
             yield block
     if digest.hexdigest() != receipt.outputs[name].sha256:
-        raise damaged(
-            Path(store.name(path)), "its bytes are not those that its receipt vouches for"
-        )
+        raise damaged(store.name(path), "its bytes are not those that its receipt vouches for")
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:

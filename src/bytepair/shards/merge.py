@@ -145,7 +145,7 @@ def train_sha256(receipts: Sequence[Receipt]) -> str:
 
 def facts(receipt: Receipt, folder: str) -> RunFacts:
     """What the receipt of counts says of their run."""
-    return RunFacts.from_json(receipt.counts, Path(folder, RECEIPT))
+    return RunFacts.from_json(receipt.counts, f"{folder}/{RECEIPT}")
 
 
 def _merge(

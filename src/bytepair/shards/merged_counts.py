@@ -26,6 +26,7 @@ import numpy as np
 
 from bytepair.errors import ArtifactError
 from bytepair.fields import COUNT, SHA256, check_fields
+from bytepair.files import StrPath
 from bytepair.kernel import library
 from bytepair.kernel.merge_counts import Merger, not_sorted, too_large
 from bytepair.packed import PackedCounts, from_little_endian, little_endian
@@ -58,7 +59,7 @@ class RunFacts:
         }
 
     @classmethod
-    def from_json(cls, value: Any, path: Path) -> RunFacts:
+    def from_json(cls, value: Any, path: StrPath) -> RunFacts:
         """What `to_json` gave.
 
         Raises:

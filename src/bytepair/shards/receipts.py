@@ -98,11 +98,10 @@ class Receipt:
         Raises:
             ArtifactError: it is something else; the message has `name`.
         """
-        path: Any = name  # a URL, which a Path would not keep
-        record = parse_record(data, path)
-        check_fields(record, _FIELDS, path)
+        record = parse_record(data, name)
+        check_fields(record, _FIELDS, name)
         for output in record["outputs"].values():
-            check_fields(output, {"bytes": COUNT, "sha256": SHA256}, path, "outputs")
+            check_fields(output, {"bytes": COUNT, "sha256": SHA256}, name, "outputs")
         return cls(
             kind=record["kind"],
             inputs=record["inputs"],
