@@ -4,7 +4,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from bytepair import baseline
+from bytepair import baseline, metrics
 from bytepair.errors import ArtifactError
 from bytepair.intrinsic import renyi_efficiency
 from bytepair.metrics import measure, report
@@ -232,6 +232,18 @@ def test_report(splits):
         ],
     }  # fmt: skip
     json.dumps(lists, allow_nan=False)
+
+
+def test_of_many_documents_the_hardest_are_listed(splits, write, monkeypatch):
+    monkeypatch.setattr(metrics, "LISTED", 5)
+    monkeypatch.setattr(metrics, "HARDEST", 3)
+    documents = [("a", [257]), ("b", [97, 98]), ("none", []), ("c", [97, 257]), ("d", [98])]
+    for more, expected in (
+        ([], ["a", "b", "none", "c", "d"]),
+        ([("e", [256])], ["b", "c", "d"]),  # of 1, 2 and 1 bytes a token; e has 2, too
+    ):
+        lists = reported(splits | {"train": write("train", documents + more)})
+        assert [entry["name"] for entry in lists["documents"]["train"]] == expected
 
 
 def test_report_without_test_or_train(splits):

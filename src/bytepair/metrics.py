@@ -7,7 +7,9 @@ character would count bytes that no text has. How good the tokens are is left to
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from bytepair.tokens import Ids, Tokens
 
 LONGEST = 20
+LISTED = 1000  # documents of a split that are listed one by one
+HARDEST = 100
 BLOCK = 1 << 20  # ids counted at a time: bincount widens them to 8 bytes each
 
 
@@ -75,7 +79,8 @@ def report(
     Special tokens, which nobody learned, are not among the longest. A token's bytes are shown as
     text with \xNN for what is not UTF-8; a document's bytes are those of its tokens. `intrinsic` is
     what intrinsic.py defines, `val_cost` what the baseline pays for val, with an interval and by
-    block (see comparison.py).
+    block (see comparison.py). Of more than LISTED documents in a split, only the HARDEST that have
+    the fewest bytes a token are listed, in their order.
     """
     learned = [number for number in range(len(vocabulary)) if number not in special_ids]
     learned.sort(key=lambda number: (-len(vocabulary[number]), number))
@@ -171,13 +176,23 @@ def _documents(tokens: Tokens) -> Iterator[Ids]:
 
 
 def _by_document(tokens: Tokens, vocabulary: Sequence[bytes]) -> list[dict[str, Any]]:
-    lengths, entries = _lengths(vocabulary), []
-    for name, ids in tokens.documents():
-        size, count = int(lengths[ids].sum()), len(ids)
-        entries.append(
-            {"name": name, "bytes": size, "tokens": count, "bytes_per_token": _ratio(size, count)}
-        )
-    return entries
+    lengths = _lengths(vocabulary)
+    entries = (
+        {"name": name, "bytes": size, "tokens": len(ids), "bytes_per_token": _ratio(size, len(ids))}
+        for name, ids in tokens.documents()
+        for size in (int(lengths[ids].sum()),)
+    )
+    if len(tokens.starts) <= LISTED:
+        return list(entries)
+    hardest = heapq.nsmallest(
+        HARDEST,
+        (
+            (entry["bytes_per_token"], number, entry)
+            for number, entry in enumerate(entries)
+            if entry["tokens"]
+        ),
+    )
+    return [entry for _, number, entry in sorted(hardest, key=itemgetter(1))]
 
 
 def _lengths(vocabulary: Sequence[bytes]) -> NDArray[np.int64]:
