@@ -4,6 +4,7 @@
 # make lock    the requirements files again from pyproject.toml
 # make bench   ours and the peers, measured; README's table, RESULTS.md and the chart from it
 # make test-slow   every test, those that take long too, and many more generated examples
+# make shards  the tests of 200 shards, and of 40 million distinct chunks
 # make fuzz    the fuzz targets of the kernel, each for FUZZ_SECONDS
 
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python; do \
@@ -18,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 FUZZ := src/bytepair/kernel/fuzz
 FUZZ_SECONDS ?= 20
 
-.PHONY: demo test test-slow fuzz check repro bench lock clean
+.PHONY: demo test test-slow shards fuzz check repro bench lock clean
 
 # The first time every stage runs, also those whose results came with the clone.
 demo: FIRST = $(if $(wildcard data/corpora/sample/splits),,--force)
@@ -32,6 +33,9 @@ test: check
 test-slow: check
 	python -m pytest -n auto -m "" --hypothesis-profile slow
 	$(MAKE) fuzz FUZZ_SECONDS=300
+
+shards: $(VENV)/.dev
+	python -m pytest -m slow tests/test_sharded_pipeline.py tests/test_shard_work.py
 
 fuzz:
 	for target in $(patsubst $(FUZZ)/fuzz_%.c,%,$(wildcard $(FUZZ)/fuzz_*.c)); do \
