@@ -159,9 +159,11 @@ def test_however_it_ends_no_worker_is_left(name, how, tmp_path):
     script.write_text(textwrap.dedent(SCRIPT))
     folder = tmp_path / "notes"
     folder.mkdir()
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     process = subprocess.Popen(
         [sys.executable, str(script), name, str(folder)],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": str(TESTS), "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -174,11 +176,14 @@ def test_however_it_ends_no_worker_is_left(name, how, tmp_path):
     else:
         process.send_signal(how)
     _, errors = process.communicate(timeout=30)
+    assert process.returncode == {"SIGTERM": 143, "SIGKILL": -9}.get(how.name, process.returncode)
     assert process.returncode != 0
     assert time.monotonic() - start < 25
     wait_until(lambda: not any(map(is_running, workers)))
     if how == signal.SIGINT and name == "processes":
         assert errors.count(b"Traceback") == 1
+    if how != signal.SIGKILL:
+        assert [path.name for path in scratch.iterdir() if path.name.startswith("bytepair")] == []
 
 
 @pytest.fixture

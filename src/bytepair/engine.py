@@ -18,7 +18,11 @@ Another engine is one short file, such as engines/serial.py, and a line in ENGIN
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, Self, TypeVar
@@ -93,8 +97,27 @@ class Engine(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-def open_engine(params: EngineParams) -> Engine:
-    """The engine that params name, not started yet."""
+@contextmanager
+def open_engine(params: EngineParams) -> Iterator[Engine]:
+    """The engine that params name.
+
+    SIGTERM, by which a cluster ends a job, now ends this process as Ctrl-C does: workers are
+    stopped and their scratch files removed. The serial engine leaves it alone, since a pattern may
+    have to be ended by it; see patience.py.
+    """
     module, name = ENGINES[params.name]
     engine: Any = getattr(import_module(module), name)
-    return engine(params)  # type: ignore[no-any-return]
+    with engine(params) as opened, nullcontext() if name == "SerialEngine" else _exit_by_sigterm():
+        yield opened
+
+
+@contextmanager
+def _exit_by_sigterm() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # who alone may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
