@@ -11,8 +11,10 @@ is kept in the same folder: a store that has it already would prove nothing.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -177,7 +179,7 @@ class Rebuild:
 
     @contextlib.contextmanager
     def _engine_of_its_own(self, step: Step) -> Iterator[None]:
-        """An engine and a store for shards; none of the latter is left."""
+        """An engine and a store for shards, of which nothing is left; a bar on a terminal alone."""
         params = self.folder / PARAMS
         if not self.is_of_shards(step) or params.exists():
             yield
@@ -186,8 +188,10 @@ class Rebuild:
         here = engine.name if engine.name == "serial" else "processes"
         workers = engine.workers if engine.name == here else None
         write_json(params, {"engine": {"name": here, "workers": workers, "memory": engine.memory}})
+        stderr = sys.stderr if sys.stderr.isatty() else io.StringIO()  # where a log would have it
         try:
-            yield
+            with contextlib.redirect_stderr(stderr):
+                yield
         finally:
             params.unlink()
             shutil.rmtree(TokenizerPaths(self.folder, step.params.name).shards, ignore_errors=True)

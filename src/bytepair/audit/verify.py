@@ -168,7 +168,7 @@ class _Verifier:
             return RECORDED
         why = why_not_at_hand(step, self.rebuild)
         if why is not None:
-            self.found.not_at_hand[step.corpus] = why
+            self.found.not_at_hand.setdefault(step.corpus, why)
         if why is not None or (step.corpus in self.unusable and reads_shards(step, self.rebuild)):
             return RECEIPTS if make_from_receipts(step, self.rebuild) else RECORDED
         self.rebuild.run(step)
