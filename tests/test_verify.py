@@ -15,7 +15,7 @@ from dvc.repo import Repo
 
 import pipeline
 from bytepair.audit.rebuild import Rebuild, tokenizer_steps
-from bytepair.audit.verify import steps_of, verify, verify_steps
+from bytepair.audit.verify import AGAIN, PINNED, RECORDED, steps_of, verify, verify_steps
 from bytepair.cli import main
 from bytepair.params import load_tokenizer
 from bytepair.tokenizer import Tokenizer
@@ -87,7 +87,7 @@ def test_all_is_as_it_was_made(project):
     assert found.good
     assert (found.differences, found.absent, found.not_verified) == ([], [], [])
     assert {part.stage for part in found.verified} == STAGES
-    assert all(part.made_again for part in found.verified)
+    assert {part.how for part in found.verified} == {PINNED, AGAIN}
     made = files(project)
     assert sum(part.files for part in found.verified) == len(made)
     assert sum(part.size for part in found.verified) == sum(map(len, made.values()))
@@ -160,7 +160,7 @@ def test_without_what_a_file_is_made_from_it_is_held_to_the_hashes_on_record(
         shutil.rmtree(path(name))
     found = verify(project)
     assert found.good
-    assert not all(part.made_again for part in found.verified)
+    assert RECORDED in {part.how for part in found.verified}
     assert {name.split("/")[-1] for name in found.absent} >= set(without)
     target = path(damaged) / file
     data = target.read_bytes()

@@ -1,10 +1,10 @@
 """`bytepair check`: does dvc.lock belong to this code, these parameters and these texts?
 
-Every stage's entry is held against code and parameters. Where the text of a corpus is at hand,
-its stages and those of its tokenizers run again in a temporary folder, and what they make is held
-against dvc.lock, the results in git and the data that are there; so a lock that was made to look
-right (`dvc commit -f`) is found out. Data that are merely absent are no fault. Nothing is fetched,
-and nothing in the project is written.
+Every stage's entry is held against code and parameters. Where the text of a corpus is at hand, or
+all of its shards are files of this machine, its stages and those of its tokenizers run again in a
+temporary folder, and what they make is held against dvc.lock, the results in git and the data that
+are there; so a lock that was made to look right (`dvc commit -f`) is found out. Data that are
+merely absent are no fault. Nothing is fetched, and nothing in the project is written.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import bytepair
 from bytepair.audit.judge import Finding, Judgement, judge
 from bytepair.audit.lock import Lock, read_lock
 from bytepair.audit.rebuild import PARAMS, Rebuild, Step, corpus_steps, tokenizer_steps
-from bytepair.audit.statistics import corpus_facts, tokenizer_facts
+from bytepair.audit.sharded import why_not_at_hand
+from bytepair.audit.statistics import corpus_facts, sharded_facts, tokenizer_facts
 from bytepair.corpora.records import RAW
 from bytepair.errors import ArtifactError, BytepairError, FetchError
 from bytepair.layout import CorpusPaths, TokenizerPaths
 from bytepair.params import CorpusParams, load_corpus, load_tokenizer, names
-from bytepair.shard_params import is_sharded
+from bytepair.shard_params import ShardedCorpusParams, is_sharded, load_sharded_corpus
 
 Facts = dict[str, Any]
 
@@ -99,10 +100,7 @@ class _Checking:
         """Make a corpus again from its text, if that is at hand."""
         try:
             if is_sharded(self.params, name):
-                self.verdict.not_checked[f"corpus {name}"] = (
-                    "it is one of shards, which are held to their manifest whenever they are read"
-                )
-                return {"made_again": False}
+                return self.sharded_corpus(load_sharded_corpus(self.params, name))
             params = load_corpus(self.params, name)
             steps = corpus_steps(params)
             if not _at_hand(params, self.rebuild.root, cache):
@@ -120,6 +118,16 @@ class _Checking:
             return self.failed(error, f"Run `python stages/fetch.py {name}`.")
         except BytepairError as error:
             return self.failed(error)
+
+    def sharded_corpus(self, params: ShardedCorpusParams) -> Facts:
+        """Make a corpus again from its shards, if all of them are at hand."""
+        steps = corpus_steps(params)
+        if why := why_not_at_hand(steps[0], self.rebuild):
+            self.verdict.not_checked[f"corpus {params.name}"] = why
+            paths = CorpusPaths(self.rebuild.root, params.name)
+            return self.as_is(steps, partial(sharded_facts, paths))
+        self.run(steps)
+        return {"made_again": True, **sharded_facts(CorpusPaths(self.rebuild.folder, params.name))}
 
     def tokenizer(self, name: str) -> Facts:
         """Make a tokenizer and all that comes after it again, if its corpus was."""

@@ -53,7 +53,7 @@ def first_difference(expected: bytes, found: bytes, name: str) -> str | None:
 def differences(expected: Any, found: Any, where: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Every place at which two JSON values differ, with what was expected and what was found.
 
-    A short list of scalars, such as a merge, is one value.
+    A short list of scalars, such as a merge, is one value; the shards of a manifest go by URL.
 
     >>> list(differences({"a": [1, 2], "b": 1}, {"a": [1, 3], "c": 1}))[0]
     ('a', [1, 2], [1, 3])
@@ -63,9 +63,9 @@ def differences(expected: Any, found: Any, where: str = "") -> Iterator[tuple[st
             inner = f"{where}.{key}" if where else str(key)
             yield from differences(expected.get(key, ABSENT), found.get(key, ABSENT), inner)
     elif isinstance(expected, list) and isinstance(found, list) and not _short(expected, found):
-        for index in range(max(len(expected), len(found))):
-            good, bad = (part[index] if index < len(part) else ABSENT for part in (expected, found))
-            yield from differences(good, bad, f"{where}[{index}]")
+        goods, bads = _entries(expected, found)
+        for key in goods | bads:
+            yield from differences(goods.get(key, ABSENT), bads.get(key, ABSENT), f"{where}[{key}]")
     elif type(expected) is not type(found) or expected != found:
         yield where, expected, found
 
@@ -90,9 +90,20 @@ def _short(*lists: list[Any]) -> bool:
     )
 
 
+def _entries(*lists: list[Any]) -> Iterator[dict[Any, Any]]:
+    """The items of each list by their URLs, if all have one, or by their places."""
+    by_url = all(isinstance(item, dict) and "url" in item for part in lists for item in part)
+    for part in lists:
+        yield {item["url"] if by_url else place: item for place, item in enumerate(part)}
+
+
 def _first_in_json(expected: bytes, found: bytes) -> str | None:
     try:
-        where, good, bad = next(differences(parse_json(expected, ""), parse_json(found, "")))
+        found_all = differences(parse_json(expected, ""), parse_json(found, ""))
+        where, good, bad = next(found_all)
+        if not where.startswith("shards["):  # the sums of a manifest, which tell of no shard
+            is_shard = (each for each in found_all if each[0].startswith("shards["))
+            where, good, bad = next(is_shard, (where, good, bad))
     except (ArtifactError, StopIteration):  # no JSON, or the same values in another layout
         return None
     return f"{where or 'all of it'} is {shown(bad)}, expected {shown(good)}"

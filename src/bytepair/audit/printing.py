@@ -20,7 +20,8 @@ _STAGE = 32
 def verdict_lines(verdict: Verdict) -> Iterator[str]:
     """Facts first, then what could not be checked, what is wrong, and the verdict itself."""
     for name, facts in verdict.corpora.items():
-        yield from _section(f"corpus {name}", facts, _corpus)
+        lines = _shards if "manifest" in facts else _corpus
+        yield from _section(f"corpus {name}", facts, lines)
     for name, facts in verdict.tokenizers.items():
         yield from _section(f"tokenizer {name}", facts, _tokenizer)
     if verdict.absent:
@@ -50,13 +51,13 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
 def verification_lines(found: Verification) -> Iterator[str]:
     """What is as it should be, stage by stage; what is absent; each difference; the sum of it."""
     for part in found.verified:
-        how = "the same when made again" if part.made_again else "as recorded"
-        if part.stage.startswith("fetch@"):
-            how = "as pinned or recorded"
         files = f"{part.files:>4} file{'s' if part.files > 1 else ' '}"
-        yield f"{part.stage:<{_STAGE}}{files}{part.size:>14,} bytes  {how}"
+        yield f"{part.stage:<{_STAGE}}{files}{part.size:>14,} bytes  {part.how}"
     if found.absent:
         yield from ("", "absent:", *_by_folder(dict.fromkeys(found.absent, "")))
+    if found.not_at_hand:
+        yield from ("", "not made again from shards:")
+        yield from (f"  corpus {name}: {why}." for name, why in found.not_at_hand.items())
     if found.not_verified:
         yield from ("", "not verified, since what it is made from is absent:")
         yield from _by_folder(dict.fromkeys(found.not_verified, ""))
@@ -94,6 +95,15 @@ def _corpus(facts: dict[str, Any]) -> Iterator[str]:
         )
     if facts["dropped"]:
         yield from _entry("dropped", _sizes(facts["dropped"]))
+
+
+def _shards(facts: dict[str, Any]) -> Iterator[str]:
+    manifest = facts["manifest"]
+    number = f"{manifest['shards']:,} with {manifest['documents']:,} documents"
+    yield from _entry("shards", [number, f"{manifest['skipped']:,} records skipped"])
+    yield from _entry("manifest", [f"{manifest['bytes']:,} bytes  sha256 {manifest['sha256']}"])
+    shares = [f"{name} {share}" for name, share in facts["shares"].items()]
+    yield from _entry("split", [*shares, f"seed {facts['seed']}"])
 
 
 def _tokenizer(facts: dict[str, Any]) -> Iterator[str]:

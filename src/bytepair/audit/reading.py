@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bytepair.audit.differences import first_difference
 from bytepair.audit.rebuild import Rebuild, Step
+from bytepair.audit.sharded import check_corpus
 from bytepair.baseline import load_baseline
 from bytepair.corpora.documents import Split, has_split, read_split
 from bytepair.corpora.records import CLEAN, SPLIT_RECORD, STRIP_RECORD, read_recorded
@@ -16,6 +17,7 @@ from bytepair.files import read_bytes, read_record, sha256
 from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.params import CorpusParams, TokenizerParams
 from bytepair.patterns import Pattern
+from bytepair.shard_params import ShardedCorpusParams
 from bytepair.tokenizer import Tokenizer
 from bytepair.tokens import Tokens, open_tokens
 
@@ -29,6 +31,9 @@ def check_records(step: Step, rebuild: Rebuild) -> tuple[Path, ...]:
     Raises:
         ArtifactError: a file is absent or damaged, or does not fit the others.
     """
+    if isinstance(step.params, ShardedCorpusParams):
+        check_corpus(step.stage, step.params, CorpusPaths(rebuild.root, step.params.name))
+        return step.outputs
     if isinstance(step.params, CorpusParams):
         _check_corpus(step.stage, step.params, CorpusPaths(rebuild.root, step.params.name))
         return step.outputs

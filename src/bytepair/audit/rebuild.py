@@ -3,28 +3,37 @@
 A stage is what its script in stages/ does, called here with another folder to work in, so what is
 compared is what `dvc repro` would make. Only fetch is not its script: it never goes to a network
 here. What differs, and what that means, is left to others.
+
+Shards are done by processes of this machine, whatever engine params name, and what is made of each
+is kept in the same folder: a store that has it already would prove nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 from bytepair.corpora.fetch import fetch
 from bytepair.corpora.records import CLEAN, FETCH_RECORD, RAW
+from bytepair.engine_params import load_engine
 from bytepair.errors import FetchError
-from bytepair.files import read_bytes
-from bytepair.layout import CorpusPaths, TokenizerPaths
+from bytepair.files import read_bytes, write_json
+from bytepair.layout import RULE, CorpusPaths, TokenizerPaths
 from bytepair.params import CorpusParams, TokenizerParams
+from bytepair.shard_params import ShardedCorpusParams
 
 PARAMS = "params.yaml"
 
-Params = CorpusParams | TokenizerParams
+Corpus = CorpusParams | ShardedCorpusParams
+Params = Corpus | TokenizerParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +50,13 @@ class Step:
         """What DVC calls it, such as `measure@sample-512`."""
         return f"{self.stage}@{self.params.name}"
 
+    @property
+    def corpus(self) -> str:
+        """The corpus that it is of, by its name."""
+        return self.params.corpus if isinstance(self.params, TokenizerParams) else self.params.name
 
-def corpus_steps(params: CorpusParams) -> tuple[Step, ...]:
+
+def corpus_steps(params: Corpus) -> tuple[Step, ...]:
     """Fetch, strip, split."""
     paths = CorpusPaths(Path(), params.name)
     return (
@@ -131,32 +145,63 @@ class Rebuild:
         if found.origin is not None and corpus.fetch.raw_sha256 != (found.raw.sha256,):
             self.rewrapped |= {step.name for step in corpus_steps(corpus)[:2]}
 
+    def is_of_shards(self, step: Step) -> bool:
+        """Whether a step is of a sharded corpus, or of a tokenizer whose splits are shards'."""
+        splits = CorpusPaths(self.folder, step.corpus).splits
+        return isinstance(step.params, ShardedCorpusParams) or (splits / "train" / RULE).is_file()
+
     def run(self, step: Step) -> None:
-        """Run any stage but fetch, unless that is done; its inputs must be there.
+        """Run any stage but fetch of a text, unless that is done; its inputs must be there.
 
         Raises:
             BytepairError: as the stage does. Nothing of its outputs is left then.
         """
         if self.has(*step.outputs):
             return
-        paths = CorpusPaths if isinstance(step.params, CorpusParams) else TokenizerPaths
+        paths = TokenizerPaths if isinstance(step.params, TokenizerParams) else CorpusPaths
+        options = {"force": False} if step.stage == "fetch" else {}
+        with self.making(step), self._engine_of_its_own(step):
+            script = _script(self.root, step.stage)
+            script(step.params, paths(self.folder, step.params.name), **options)
+
+    @contextlib.contextmanager
+    def making(self, step: Step) -> Iterator[None]:
+        """Where a step's outputs are made: in the project's folder, as shards' paths have it."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), contextlib.chdir(self.root):
                 warnings.simplefilter("ignore", UserWarning)  # a tokenizer's size tells as much
-                _script(self.root, step.stage)(step.params, paths(self.folder, step.params.name))
+                yield
         except BaseException:
             for path in step.outputs:
                 shutil.rmtree(self.folder / path, ignore_errors=True)
                 (self.folder / path).unlink(missing_ok=True)
             raise
 
+    @contextlib.contextmanager
+    def _engine_of_its_own(self, step: Step) -> Iterator[None]:
+        """An engine and a store for shards, of which nothing is left; a bar on a terminal alone."""
+        params = self.folder / PARAMS
+        if not self.is_of_shards(step) or params.exists():
+            yield
+            return
+        engine = load_engine(self.root / PARAMS)
+        here = engine.name if engine.name == "serial" else "processes"
+        workers = engine.workers if engine.name == here else None
+        write_json(params, {"engine": {"name": here, "workers": workers, "memory": engine.memory}})
+        stderr = sys.stderr if sys.stderr.isatty() else io.StringIO()  # where a log would have it
+        try:
+            with contextlib.redirect_stderr(stderr):
+                yield
+        finally:
+            params.unlink()
+            shutil.rmtree(TokenizerPaths(self.folder, step.params.name).shards, ignore_errors=True)
 
-def _script(root: Path, stage: str) -> Callable[[Params, CorpusPaths | TokenizerPaths], str]:
+
+def _script(root: Path, stage: str) -> Callable[..., str]:
     """The function that a stage's script makes a command of, by way of stage.py."""
     path = root / "stages" / f"{stage.replace('-', '_')}.py"
     code = compile(read_bytes(path), path, "exec", dont_inherit=True)
     module = ModuleType(f"bytepair_stage_{path.stem}")
     exec(code, module.__dict__)  # noqa: S102  the project's own script, as `dvc repro` runs it
-    function: Callable[[Params, CorpusPaths | TokenizerPaths], str]
-    function = module.main.callback.__wrapped__
+    function: Callable[..., str] = module.main.callback.__wrapped__
     return function

@@ -9,10 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bytepair.corpora.manifest import Manifest
 from bytepair.corpora.records import DOCUMENTS, FETCH_RECORD, SPLIT_RECORD
 from bytepair.counts import ChunkCounts
 from bytepair.files import read_json, read_record, sha256
-from bytepair.layout import SPLITS, CorpusPaths, TokenizerPaths
+from bytepair.layout import RULE, SPLITS, CorpusPaths, TokenizerPaths
 from bytepair.tokenizer import Tokenizer
 from bytepair.tokens import open_tokens
 from bytepair.training import train
@@ -37,6 +38,27 @@ def corpus_facts(paths: CorpusPaths) -> dict[str, Any]:
         "clean": record["clean"],
         "splits": splits,
         "dropped": _sizes({"documents": record["dropped"]}),
+    }
+
+
+def sharded_facts(paths: CorpusPaths) -> dict[str, Any]:
+    """Sizes and hash of a corpus of shards, and how its documents are dealt.
+
+    Raises:
+        ArtifactError: a record is absent or damaged.
+    """
+    manifest = Manifest.load(paths.manifest)
+    rule = read_record(paths.splits / "train" / RULE)
+    return {
+        "manifest": {
+            "sha256": manifest.sha256,
+            "shards": len(manifest.shards),
+            "documents": manifest.documents,
+            "bytes": manifest.bytes,
+            "skipped": manifest.skipped,
+        },
+        "shares": {key: rule[key] for key in ("val", "test") if rule[key]},
+        "seed": rule["seed"],
     }
 
 

@@ -20,9 +20,10 @@ from bytepair.commands import examples
 def check(ctx: click.Context, json_out: Path | None) -> None:
     """Say whether dvc.lock belongs to this code and these parameters.
 
-    Where a text is at hand (as raw.txt, in the folder CORPUS_CACHE, or inside the project), every
-    stage runs again in a temporary folder, and what it makes is compared with what git and
-    dvc.lock have. Absent data are no fault, and the network is not used.
+    Where a text is at hand (as raw.txt, in the folder CORPUS_CACHE, or inside the project; of a
+    sharded corpus, all shards as files of this machine), every stage runs again in a temporary
+    folder, and what it makes is compared with what git and dvc.lock have. Absent data are no
+    fault, and the network is not used.
     """
     from bytepair.audit.check import check
     from bytepair.audit.printing import verdict_lines

@@ -8,7 +8,7 @@ put the results together. The files that come out are those of a corpus of one f
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -28,8 +28,16 @@ from bytepair.shards.merge import merge_shards
 from bytepair.shards.progress import ShardLine
 from bytepair.shards.run import line_of, run_shards, with_progress
 from bytepair.shards.source import ShardSource, sources_of
-from bytepair.shards.work import CountTask, EncodeTask, count_shard, encode_shard, shard_name
+from bytepair.shards.work import (
+    CountTask,
+    Done,
+    EncodeTask,
+    count_shard,
+    encode_shard,
+    shard_name,
+)
 from bytepair.tokenizer import Tokenizer
+from bytepair.tokens import TokensIndex
 
 PARAMS = "params.yaml"
 _SHARE: Check = (
@@ -93,20 +101,7 @@ def split_shards(corpus: ShardedCorpusParams, paths: CorpusPaths) -> str:
 def count_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Count the chunks of each shard's documents of train, and add the counts up."""
     engine_params = load_engine(paths.root / PARAMS)
-    split, sources = _sources(CorpusPaths(paths.root, tokenizer.corpus), "train")
-    pattern = Pattern.chosen(tokenizer.chunks.pattern, tokenizer.pattern_key)
-    tasks = [
-        CountTask(
-            name=shard_name(source.name),
-            source=source,
-            separator=split.separator,
-            pattern=pattern,
-            special_tokens=tokenizer.chunks.special_tokens,
-            store=_store(engine_params, paths),
-            memory=engine_params.memory,
-        )
-        for source in sources
-    ]
+    tasks = count_tasks(tokenizer, paths, store_of(engine_params, paths), engine_params.memory)
     with open_engine(engine_params) as engine:
         merge_shards(
             tasks,
@@ -118,19 +113,49 @@ def count_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     index = read_record(paths.counts / "index.json")
     return (
         f"{tokenizer.name}: {index['total']:,} chunks, {index['distinct']:,} distinct, "
-        f"cut by {pattern.regex!r}"
+        f"cut by {tasks[0].pattern.regex!r}"
     )
+
+
+def count_tasks(
+    tokenizer: TokenizerParams, paths: TokenizerPaths, store: str, memory: int
+) -> list[CountTask]:
+    """Counting each shard that the split train has, in a store."""
+    split, sources = split_sources(CorpusPaths(paths.root, tokenizer.corpus), "train")
+    pattern = Pattern.chosen(tokenizer.chunks.pattern, tokenizer.pattern_key)
+    return [
+        CountTask(
+            name=shard_name(source.name),
+            source=source,
+            separator=split.separator,
+            pattern=pattern,
+            special_tokens=tokenizer.chunks.special_tokens,
+            store=store,
+            memory=memory,
+        )
+        for source in sources
+    ]
 
 
 def encode_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
     """Encode the documents of each shard, and join the arrays of each split."""
     engine_params = load_engine(paths.root / PARAMS)
+    tasks = encode_tasks(tokenizer, paths, store_of(engine_params, paths))
+    with open_engine(engine_params) as engine:
+        done = run_shards("encode", encode_shard, tasks, engine)
+    indices = join_splits(tasks, done, paths)
+    # test is looked at in the end, and only where params say so
+    lengths = [f"{name} {index.length:,}" for name, index in indices.items() if name != "test"]
+    return f"{tokenizer.name}: tokens: {', '.join(lengths)}"
+
+
+def encode_tasks(tokenizer: TokenizerParams, paths: TokenizerPaths, store: str) -> list[EncodeTask]:
+    """Encoding each shard by bpe.json, in a store."""
     corpus = CorpusPaths(paths.root, tokenizer.corpus)
     asked = tuple(name for name in SPLITS if (corpus.splits / name).is_dir())
-    split, sources = _sources(corpus, "train")
+    split, sources = split_sources(corpus, "train")
     data = read_bytes(paths.bpe)
-    trained = Tokenizer.load(paths.bpe)
-    tasks = [
+    return [
         EncodeTask(
             name=shard_name(source.name),
             source=source,
@@ -138,22 +163,25 @@ def encode_shards(tokenizer: TokenizerParams, paths: TokenizerPaths) -> str:
             separator=split.separator,
             tokenizer=data,
             special=tokenizer.encode.separator,
-            store=_store(engine_params, paths),
+            store=store,
         )
         for source in sources
     ]
-    with open_engine(engine_params) as engine:
-        done = run_shards("encode", encode_shard, tasks, engine)
-    lengths = []
+
+
+def join_splits(
+    tasks: Sequence[EncodeTask], done: Sequence[Done], paths: TokenizerPaths
+) -> dict[str, TokensIndex]:
+    """Join the arrays of each split; one that is not among those of the tasks is removed."""
+    vocab_size = Tokenizer.load(paths.bpe).vocab_size
+    indices = {}
     for name in SPLITS:
         folder = paths.tokens / name
-        if name in asked:
-            index = join_tokens(tasks, done, name, folder, vocab_size=trained.vocab_size)
-            if name != "test":  # looked at in the end, and only where params say so
-                lengths.append(f"{name} {index.length:,}")
+        if name in tasks[0].splits:
+            indices[name] = join_tokens(tasks, done, name, folder, vocab_size=vocab_size)
         elif folder.exists():
             shutil.rmtree(folder)
-    return f"{tokenizer.name}: tokens: {', '.join(lengths)}"
+    return indices
 
 
 def _line_of_survey(survey: Survey, seconds: float) -> ShardLine:
@@ -168,8 +196,12 @@ def _line_of_survey(survey: Survey, seconds: float) -> ShardLine:
     )
 
 
-def _sources(corpus: CorpusPaths, name: str) -> tuple[HashSplit, list[ShardSource]]:
-    """How documents are dealt, and the shards that `split` wrote down for a split."""
+def split_sources(corpus: CorpusPaths, name: str) -> tuple[HashSplit, list[ShardSource]]:
+    """How documents are dealt, and the shards that `split` wrote down for a split.
+
+    Raises:
+        ArtifactError: a file is absent or damaged, or the two do not belong together.
+    """
     path = corpus.splits / name / RULE
     rule = read_record(path)
     check_fields(rule, _RULE_FIELDS, path)
@@ -181,7 +213,8 @@ def _sources(corpus: CorpusPaths, name: str) -> tuple[HashSplit, list[ShardSourc
     return split, sources_of(manifest, split)
 
 
-def _store(params: EngineParams, paths: TokenizerPaths) -> str:
+def store_of(params: EngineParams, paths: TokenizerPaths) -> str:
+    """Where a tokenizer's counts and tokens of each shard lie, as a path or URL."""
     if params.store is None:
         return str(paths.shards.resolve())
     return f"{params.store.rstrip('/')}/{paths.name}"
