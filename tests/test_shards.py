@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from bytepair.corpora import text_files
 from bytepair.corpora.formats import format_of
@@ -64,13 +65,15 @@ def test_parquet_gives_the_same_documents(compression):
         pa.large_string(),
         pa.binary(),
         pa.large_binary(),
+        pa.string_view(),
+        pa.binary_view(),
         pa.dictionary(pa.int32(), pa.string()),
     ],
 )
 def test_parquet_columns_that_hold_strings(kind):
     data = (
         DOCUMENTS
-        if kind not in {pa.binary(), pa.large_binary()}
+        if kind not in {pa.binary(), pa.large_binary(), pa.binary_view()}
         else [t.encode() for t in DOCUMENTS]
     )
     write_parquet("a.parquet", {"text": pa.array(data).cast(kind)})
@@ -347,15 +350,22 @@ def test_malformed_rows():
 @pytest.mark.parametrize(
     ("fields", "refusal"),
     [
-        ({"text": "txet"}, "there is no column 'txet', or more than one. Known: text, n, list. Did you mean 'text'?"),
+        ({"text": "txet"}, "there is no column 'txet'. Known: text, n, list. Did you mean 'text'?"),
         ({"text": "n"}, "column 'n' holds int64, expected strings."),
         ({"id": "f.g"}, "there is no column 'f.g'"),
         ({"id": "text.id"}, "there is no column 'text.id'"),
         ({"group": "list"}, "column 'list' holds list"),
+        ({"id": "n.m"}, "column 'n.m' has a dot in its name, which stands for nesting. Rename it."),
+        ({"id": "two"}, "column 'two' stands twice. Rename it."),
     ],
 )  # fmt: skip
 def test_parquet_without_the_column(fields, refusal):
-    write_parquet("a.parquet", {"text": ["a"], "n": [1], "list": [["a"]]})
+    names = ["text", "n", "list", "n.m", "two", "two"]
+    if fields.get("text") == "txet":
+        names = names[:3]
+    columns = [pa.array([value]) for value in ("a", 1, ["a"], "b", "c", "d")]
+    table = pa.Table.from_arrays(columns[: len(names)], names=names)
+    parquet.write_table(table, "a.parquet")
     with pytest.raises(CorpusError) as refused:
         read("a.parquet", **fields)
     assert str(refused.value).startswith(f"a.parquet: {refusal}")

@@ -111,7 +111,10 @@ def _column(batch: Any, path: list[str]) -> Any:
     column = batch.column(path[0])
     if len(path) > 1:
         column = compute.struct_field(column, path[1:])
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return column.cast(views[column.type]) if column.type in views else column
 
 
 def _check_columns(schema: Any, names: Iterable[str], url: str) -> None:
@@ -124,11 +127,11 @@ def _check_columns(schema: Any, names: Iterable[str], url: str) -> None:
         for part in rest:
             is_there = found and types.is_struct(found) and found.get_field_index(part) >= 0
             found = found.field(part).type if is_there else None
+        if found is None and name in schema.names:
+            why = "stands twice" if not rest else "has a dot in its name, which stands for nesting"
+            raise CorpusError(f"{url}: column {name!r} {why}. Rename it.")
         if found is None:
-            raise CorpusError(
-                f"{url}: there is no column {name!r}, or more than one. "
-                f"{choices(name, schema.names)}"
-            )
+            raise CorpusError(f"{url}: there is no column {name!r}. {choices(name, schema.names)}")
         if types.is_dictionary(found):
             found = found.value_type
         is_string = any(
@@ -138,6 +141,8 @@ def _check_columns(schema: Any, names: Iterable[str], url: str) -> None:
                 types.is_large_string,
                 types.is_binary,
                 types.is_large_binary,
+                types.is_string_view,
+                types.is_binary_view,
             )
         )
         if not is_string and (number == 0 or not types.is_integer(found)):
