@@ -1,5 +1,6 @@
 """`bytepair check` and `bytepair verify` on a corpus of shards."""
 
+import json
 import shutil
 import socket
 
@@ -11,11 +12,14 @@ import sharded
 from bytepair.audit.check import check
 from bytepair.audit.printing import verdict_lines, verification_lines
 from bytepair.audit.rebuild import PARAMS, Rebuild
+from bytepair.audit.sharded import decoding_errors_of_shards
 from bytepair.audit.verify import AGAIN, RECEIPTS, RECORDED, steps_of, verify, verify_steps
 from bytepair.cli import main
 from bytepair.corpora import sources
 from bytepair.counts import ChunkCounts
+from bytepair.engine import ENGINES
 from bytepair.files import read_record, sha256, write_record
+from bytepair.shards import store
 from bytepair.tokenizer import Tokenizer
 from bytepair.tokens import open_tokens
 from test_check import all_times, commit, problems, remedies
@@ -128,10 +132,8 @@ def without_data(project):
         shutil.rmtree(project / TOKENIZER / name)
 
 
-def without_shards(project, *, store=True):
+def without_shards(project):
     shutil.rmtree(project / "web")
-    if not store:
-        shutil.rmtree(project / TOKENIZER / "shards")
 
 
 @pytest.fixture
@@ -225,9 +227,9 @@ def test_verify_finds_a_file_that_was_changed(change, file, stage, problem, proj
     assert differences[file, stage].startswith(problem)
 
 
-@pytest.mark.parametrize("store", ["shards at hand", "store alone"])
-def test_verify_finds_changes_whose_hashes_were_mended(store, project, tmp_path):
-    if store == "store alone":
+@pytest.mark.parametrize("source", ["shards at hand", "store alone"])
+def test_verify_finds_changes_whose_hashes_were_mended(source, project):
+    if source == "store alone":
         without_shards(project)
     add_a_count(project)
     place = change_an_id(project)
@@ -353,6 +355,35 @@ def test_verify_without_shards_holds_records_to_params(old, new, file, problem, 
     assert difference.stage == ("fetch@web" if file == MANIFEST else "split@web")
 
 
+@pytest.mark.parametrize("pattern", ["./web/*", "web/**/*.*", "w?b/[0-9]*"])
+def test_another_pattern_of_the_same_shards_is_as_good(pattern, project):
+    edit(project / PARAMS, "- web/*", f"- {pattern}")
+    assert verify(project, ["web"]).good
+    without_shards(project)
+    found = verify(project, ["web"])
+    assert found.good
+    assert hows(found)["fetch@web"] == RECORDED
+
+
+def test_verify_without_shards_asks_no_store_elsewhere(project, monkeypatch):
+    without_shards(project)
+    edit(project / PARAMS, "name: serial", "name: serial\n  store: s3://nowhere/work")
+    monkeypatch.setattr(store, "RemoteStore", None)  # using it is an error
+    found = verify(project)
+    assert found.good
+    assert hows(found)["encode-splits@web-400"] == RECORDED
+
+
+def test_verify_names_a_damaged_clean_text_that_nothing_can_make_again(project):
+    without_shards(project)
+    shutil.rmtree(project / CORPUS / "raw")
+    clean = f"{CORPUS}/clean/clean.txt"
+    edit(project / clean, SHARD, "web/004.jsonl")
+    ((place, problem),) = said(verify(project)).items()
+    assert place == (clean, "strip@web")
+    assert "record_sha256" in problem
+
+
 def test_verify_without_shards_holds_malformed_records_to_params(project):
     def skip(record):
         record["shards"][3]["skipped"] = record["skipped"] = 1
@@ -373,7 +404,13 @@ def test_verify_does_not_ask_for_remote_shards(remote):
     why = "its shards are remote, as s3://web/*, and the network is not used"
     assert found.not_at_hand == {"web": why}
     assert f"  corpus web: {why}." in verification_lines(found)
-    edit(remote / PARAMS, "- s3://web/*", "- web/*")  # the manifest is as it was
+    shutil.rmtree(remote / CORPUS / "raw")  # so that only the splits say where shards are
+    why = why.replace("*", "000.jsonl")
+    assert verify(remote).not_at_hand == {"web": why}
+
+
+def test_verify_finds_a_manifest_of_remote_shards_that_params_do_not_name(remote):
+    edit(remote / PARAMS, "- s3://web/*", "- web/*")
     assert said(verify(remote)).keys() == {(MANIFEST, "fetch@web")}
 
 
@@ -414,6 +451,35 @@ def test_verify_finds_tokens_that_do_not_decode_to_the_shards(project, monkeypat
         assert "when decoded: has " in problem
 
 
+def test_documents_of_tokens_are_those_of_the_shards(project):
+    step = next(step for step in steps_of(project / PARAMS) if step.stage == "encode-splits")
+    rebuild = Rebuild(project, project)
+    assert list(decoding_errors_of_shards(step, rebuild)) == []
+    folder = project / TOKENIZER / "tokens"
+    name = read_record(folder / "val/index.json")["documents"]["names"][0]
+    sealed(
+        folder / "val/index.json", lambda record: record["documents"]["names"].__setitem__(0, "x")
+    )
+    ((path, problem),) = decoding_errors_of_shards(step, rebuild)
+    assert path == folder / "val/tokens.npy"
+    assert problem == f"where document {name!r} should be, there is 'x'"
+    train = project / CORPUS / "splits/train"
+
+    def lose(record):
+        shard = record["shards"].pop()
+        for key in ("documents", "bytes"):
+            record[key] -= shard[key]
+
+    sealed(train / "manifest.json", lose)
+    lost = json.loads((train / "manifest.json").read_bytes())["record_sha256"]
+    sealed(train / "rule.json", lambda record: record.update(manifest_sha256=lost))
+    problems = {
+        path.parent.name: problem for path, problem in decoding_errors_of_shards(step, rebuild)
+    }
+    assert problems.keys() == {"train", "val", "test"}
+    assert problems["train"].startswith("no shard has its document 'tale/")
+
+
 @pytest.mark.parametrize(
     "engine",
     [
@@ -421,7 +487,8 @@ def test_verify_finds_tokens_that_do_not_decode_to_the_shards(project, monkeypat
         "{workers: 2, memory: 200MB, store: elsewhere}",
     ],
 )
-def test_neither_the_engine_nor_the_store_of_params_is_used(engine, project):
+def test_neither_the_engine_nor_the_store_of_params_is_used(engine, project, monkeypatch):
+    monkeypatch.setitem(ENGINES, "dask", ("nowhere", "Nothing"))
     edit(project / PARAMS, "engine:\n  name: serial\n", f"engine: {engine}\n")
     verdict = check(project)
     assert verdict.findings == []
