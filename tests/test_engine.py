@@ -186,6 +186,27 @@ def test_however_it_ends_no_worker_is_left(name, how, tmp_path):
         assert [path.name for path in scratch.iterdir() if path.name.startswith("bytepair")] == []
 
 
+def test_a_folder_for_temporary_files_with_a_long_path(tmp_path):
+    long = tmp_path / ("long" * 30)
+    long.mkdir()
+    program = (
+        "import engine_tasks\n"
+        "from bytepair.engine import EngineParams, open_engine\n"
+        "if __name__ == '__main__':\n"
+        "    with open_engine(EngineParams(name='dask', workers=1)) as engine:\n"
+        "        print(list(engine.map(engine_tasks.square, [7])))\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    run = subprocess.run(
+        [sys.executable, tmp_path / "program.py"],
+        env={**os.environ, "PYTHONPATH": str(TESTS), "TMPDIR": str(long)},
+        check=False,
+        capture_output=True,
+        timeout=120,
+    )
+    assert (run.returncode, run.stdout) == (0, b"[(0, 49)]\n"), run.stderr.decode()
+
+
 @pytest.fixture
 def cluster(tmp_path):
     with DaskCluster(tmp_path / "cluster") as cluster:
@@ -253,6 +274,10 @@ def test_no_scheduler_is_said_so(monkeypatch):
             "engine: {name: dask, address: 'tcp://h:1'}",
             EngineParams(name="dask", address="tcp://h:1"),
         ),
+        (
+            "engine: {name: dask, address: '[::1]:8786'}",
+            EngineParams(name="dask", address="[::1]:8786"),
+        ),
     ],
 )
 def test_params(tmp_path, block, params):
@@ -268,6 +293,14 @@ def test_params(tmp_path, block, params):
         ("engine: {memory: 512}", "engine.memory: a worker needs 128MB"),
         ("engine: {memory: much}", "engine.memory: expected a size"),
         ("engine: {address: 'tcp://h:1'}", "engine.address: goes with `name: dask`"),
+        *(
+            (
+                f"engine: {{name: dask, address: '{address}'}}",
+                f"engine.address: expected tcp://HOST:PORT of a Dask scheduler, got '{address}'",
+            )
+            for address in ("h", "tcp://h", "http://h:80", "h:1x", "tcp://h:", "tcp:///h:1")
+        ),
+        ("engine: {store: '~/work'}", "engine.store: ~ is not expanded. Write the whole path"),
         ("engine: {name: dask, address: 'tcp://h:1', workers: 2}", "engine.workers"),
         ("engine: {threads: 1}", "engine: the key 'threads' is not known"),
     ],

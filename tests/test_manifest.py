@@ -171,7 +171,7 @@ def test_malformed_records_are_refused_beyond_the_limit_of_the_whole_corpus():
     assert str(refused.value) == (
         "more malformed records than fetch.skip allows, 4:\n"
         f"  web/a.jsonl: record 2: {line}\n  web/a.jsonl: record 3: {line}\n  web/c.jsonl: record 2: {line}\n"
-        "  ...\nMend the shards, or raise fetch.skip in params.yaml."
+        "  ...\nCorrect the fields that fetch names, mend the shards, or raise fetch.skip in params.yaml."
     )
     with pytest.raises(CorpusError, match=r"c\.jsonl: record 2: not JSON"):
         make_manifest(["web/c.*"], ReadRules())

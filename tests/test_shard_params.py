@@ -126,6 +126,7 @@ def test_no_shares(write, value):
         ("fetch", {"shards": ["a", "a"]}, "web.fetch.shards[1]: 'a' stands twice"),
         ("fetch", {"file": "a"}, "web.fetch: the key 'file' is not known."),
         ("fetch", {"skip": -1}, "web.fetch.skip: expected at least 0, got -1."),
+        ("fetch", {"shards": ["a.txt", "~/b.txt"]}, "web.fetch.shards[1]: ~ is not expanded."),
         ("fetch", {"text": ""}, "web.fetch.text: expected a string that is not empty"),
         ("fetch", {"id": "meta..url"}, "web.fetch.id: expected names with dots between, as meta.url"),
         ("fetch", {"group": ".site"}, "web.fetch.group: expected names with dots between"),

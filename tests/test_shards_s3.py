@@ -109,7 +109,7 @@ def test_finding_and_reading(bucket, server):
     assert documents(Manifest.load("manifest.json")) == documents(remote)
 
 
-def test_what_is_not_there(bucket):
+def test_what_is_not_there(bucket, monkeypatch):
     name, _ = bucket
     for pattern in (f"s3://{name}/nothing/*.txt", f"s3://{name}-2/*.txt"):
         with pytest.raises((CorpusError, FetchError)) as refused:
@@ -117,8 +117,18 @@ def test_what_is_not_there(bucket):
         assert pattern in str(refused.value)
     with pytest.raises(FetchError, match=rf"^s3://{name}/web/9\.txt: FileNotFoundError: "):
         make_manifest([f"s3://{name}/web/9.txt"], RULES)
+    asked = []
+    monkeypatch.setattr(sources.time, "sleep", asked.append)
     with pytest.raises(FetchError, match=r"^nope://a/b\.txt: ValueError: Protocol not known: nope"):
         make_manifest(["nope://a/b.txt"], RULES)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    s3fs.S3FileSystem.clear_instance_cache()
+    with pytest.raises(
+        FetchError, match=r"credentials\. Set AWS_ACCESS_KEY_ID and .*FSSPEC_S3_ANON"
+    ):
+        find_shards([f"s3://{bucket[0]}/web/*"])
+    assert not asked  # nothing here gets better by waiting
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])

@@ -89,8 +89,12 @@ def _corpus(path: StrPath, name: str) -> Block:
 def _shards(corpus: Block) -> ShardsParams:
     keys = ("shards", "text", "id", "group", "separator", "skip", "largest")
     block = corpus.block("fetch", *keys)
+    shards = block.strings("shards")
+    for number, pattern in enumerate(shards):
+        if pattern.startswith("~"):
+            block.refuse(f"shards[{number}]", f"~ is not expanded. Write all of {pattern!r}.")
     return ShardsParams(
-        shards=block.strings("shards"),
+        shards=shards,
         rules=ReadRules(
             text=_field(block, "text", block.string("text", default="text")),
             id=_optional_field(block, "id"),

@@ -157,7 +157,8 @@ def _check_unchanged(shard: Shard, source: Source) -> None:
         if found != expected:
             raise CorpusError(
                 f"{shard.url}: the shard was changed after the manifest was made: {name} {found}, "
-                f"expected {expected}. Restore it, or make the manifest again: run `fetch`."
+                f"expected {expected}. Restore it, or look for shards again: "
+                "`dvc repro -f -s fetch@CORPUS`."
             )
 
 
@@ -174,7 +175,8 @@ def _check_skipped(surveys: Sequence[Survey], skip: int) -> None:
     raise CorpusError(
         f"more malformed records than fetch.skip allows, {skip}:\n  "
         + "\n  ".join(quoted[:SHOWN])
-        + f"{more}\nMend the shards, or raise fetch.skip in params.yaml."
+        + f"{more}\nCorrect the fields that fetch names, mend the shards, or raise fetch.skip in "
+        "params.yaml."
     )
 
 

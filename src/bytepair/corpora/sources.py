@@ -31,7 +31,15 @@ BLOCK = 8 << 20  # bytes asked of a server at a time
 _HTTP = ("http://", "https://")
 _WILDCARD = re.compile(r"[*?\[]")
 _WILDCARD_OF_HTTP = re.compile(r"[*\[]")  # a ? begins the query
-_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError, ImportError)
+_FINAL = (
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+    NotImplementedError,
+    ImportError,
+    ValueError,
+)
+_NO_CREDENTIALS = "NoCredentialsError"  # of botocore, which may not be here
 
 T = TypeVar("T")
 
@@ -120,7 +128,10 @@ def _open_local(path: str) -> io.BufferedReader:
     try:
         return Path(path).open("rb")
     except OSError as error:
-        raise FetchError(f"{path}: {error.strerror}. Does params.yaml name it rightly?") from None
+        raise FetchError(
+            f"{path}: {error.strerror}. Does params.yaml name it rightly? If it is gone, look for "
+            "shards again: `dvc repro -f -s fetch@CORPUS`."
+        ) from None
 
 
 def _stamp(file: io.BufferedReader) -> tuple[int, int]:
@@ -230,7 +241,8 @@ def _is_final(error: BaseException) -> bool:
     """Whether asking again would not help."""
     status = getattr(error, "status", None)  # of an answer by http
     refused = isinstance(status, int) and 400 <= status < 500 and status not in {408, 429}
-    return refused or isinstance(error, _FINAL) or _has_changed(error)
+    is_final = isinstance(error, _FINAL) or type(error).__name__ == _NO_CREDENTIALS
+    return refused or is_final or _has_changed(error)
 
 
 def _has_changed(error: BaseException) -> bool:
@@ -243,6 +255,11 @@ def _refuse(url: str, error: BaseException) -> NoReturn:
         raise FetchError(f"{url}: {error}. Install it: pip install 'bytepair[shards]'.") from None
     if _has_changed(error):
         _refuse_changed(url)
+    if type(error).__name__ == _NO_CREDENTIALS:
+        raise FetchError(
+            f"{url}: {error}. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or, for a public "
+            "bucket, FSSPEC_S3_ANON=true."
+        ) from None
     reason = str(error) or type(error).__name__
     tries = "" if _is_final(error) else f", {len(PAUSES) + 1} times"
     raise FetchError(

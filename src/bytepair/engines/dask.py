@@ -164,7 +164,10 @@ def _begin_to_import() -> str:
     from multiprocessing import forkserver
 
     multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed"])
-    forkserver.ensure_running()
+    try:
+        forkserver.ensure_running()
+    except OSError:  # its socket lies in TMPDIR, whose path may be too long for one
+        return "spawn"
     return "forkserver"
 
 
