@@ -347,6 +347,17 @@ def test_malformed_rows():
     ]
 
 
+def test_ids_and_groups_of_rows_have_the_limit_of_records():
+    long = "x" * 100
+    columns = {"text": ["a", "b", "c"], "id": [long, "b", "c"], "g": ["y", long, "y"]}
+    write_parquet("a.parquet", columns)
+    assert read("a.parquet", id="id", group="g", largest=99, skip=9) == [
+        Malformed(1, "'id' is larger than 99 bytes"),
+        Malformed(2, "'g' is larger than 99 bytes"),
+        Document("c", "y", "c"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("fields", "refusal"),
     [
