@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import lzma
 import os
 import random
 import subprocess
@@ -22,7 +23,7 @@ from bytepair.corpora.shards import make_manifest, read_shard, survey
 from bytepair.corpora.sources import find_shards
 from bytepair.errors import ArtifactError, BytepairError, CorpusError, FetchError
 from bytepair.shard_params import ReadRules
-from shards import COMPRESS, json_lines, read, write_parquet
+from shards import COMPRESS, json_lines, read, write_parquet, zstd
 
 
 @pytest.fixture(autouse=True)
@@ -322,6 +323,24 @@ def test_members_one_after_the_other(packed):
         Path(name).write_bytes(compress(b"one") + tail)
         with pytest.raises(CorpusError, match=rf"^{name}: the file is (damaged|cut short)"):
             read(name)
+
+
+@pytest.mark.parametrize("packed", [".zst", ".xz"])
+def test_a_window_that_is_too_large(packed):
+    window = {zstd.CompressionParameter.window_log: 28}
+    dictionary = {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}
+    compressor = zstd.ZstdCompressor(options=window)
+    data = {
+        ".zst": compressor.compress(b"text") + compressor.flush(),
+        ".xz": lzma.compress(b"text", filters=[dictionary]),
+    }
+    Path(f"a.txt{packed}").write_bytes(data[packed])
+    with pytest.raises(CorpusError) as refused:
+        read(f"a.txt{packed}")
+    assert str(refused.value) == (
+        f"a.txt{packed}: takes more than 128 MiB of memory to decompress. Compress it again; "
+        "`xz -9` and `zstd --long` need no more."
+    )
 
 
 def test_every_size_of_output_arrives_when_input_ends_first():
