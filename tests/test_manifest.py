@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import lzma
 import os
 import random
 import subprocess
@@ -22,7 +23,7 @@ from bytepair.corpora.shards import make_manifest, read_shard, survey
 from bytepair.corpora.sources import find_shards
 from bytepair.errors import ArtifactError, BytepairError, CorpusError, FetchError
 from bytepair.shard_params import ReadRules
-from shards import COMPRESS, json_lines, read, write_parquet
+from shards import COMPRESS, json_lines, read, write_parquet, zstd
 
 
 @pytest.fixture(autouse=True)
@@ -278,6 +279,39 @@ def test_damaged_shards(suffix):
     assert refused > len(places) * (0.2 if suffix == ".parquet" else 0.9)
 
 
+def test_a_parquet_footer_with_any_byte_changed():
+    """Refused by name, or read; of pyarrow's exceptions and ours none gets through."""
+    expected = [f"text {n}" for n in range(40)]
+    write_parquet(
+        "a.parquet",
+        {"text": expected, "other": expected},
+        row_group_size=20,
+        write_statistics=False,
+        store_schema=False,
+    )
+    whole = Path("a.parquet").read_bytes()
+    start = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    # A column that is optional no more: pyarrow's `column` then lets a C++ exception end the process.
+    optional = whole.index(b"\x25\x02", start)
+    refused = 0
+    for place in {*range(start, len(whole) - 8)} - {optional, optional + 1}:
+        for byte in {0, 0xFF, whole[place] ^ 1, (whole[place] + 1) % 256}:
+            Path("a.parquet").write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+            try:
+                read("a.parquet", skip=99)
+            except BytepairError as error:
+                refused += "a.parquet: " in str(error)
+    assert refused > 500
+
+
+def test_the_checksum_of_a_parquet_page_is_verified():
+    options = {"use_dictionary": False, "compression": "none", "write_statistics": False}
+    write_parquet("a.parquet", {"text": ["good"]}, write_page_checksum=True, **options)
+    Path("a.parquet").write_bytes(Path("a.parquet").read_bytes().replace(b"good", b"food"))
+    with pytest.raises(CorpusError, match=r"^a\.parquet: damaged \(.*CRC"):
+        read("a.parquet")
+
+
 @pytest.mark.parametrize("packed", [".gz", ".zst", ".bz2", ".xz"])
 def test_members_one_after_the_other(packed):
     compress, name = COMPRESS[packed], f"a.txt{packed}"
@@ -289,6 +323,24 @@ def test_members_one_after_the_other(packed):
         Path(name).write_bytes(compress(b"one") + tail)
         with pytest.raises(CorpusError, match=rf"^{name}: the file is (damaged|cut short)"):
             read(name)
+
+
+@pytest.mark.parametrize("packed", [".zst", ".xz"])
+def test_a_window_that_is_too_large(packed):
+    window = {zstd.CompressionParameter.window_log: 28}
+    dictionary = {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}
+    compressor = zstd.ZstdCompressor(options=window)
+    data = {
+        ".zst": compressor.compress(b"text") + compressor.flush(),
+        ".xz": lzma.compress(b"text", filters=[dictionary]),
+    }
+    Path(f"a.txt{packed}").write_bytes(data[packed])
+    with pytest.raises(CorpusError) as refused:
+        read(f"a.txt{packed}")
+    assert str(refused.value) == (
+        f"a.txt{packed}: takes more than 128 MiB of memory to decompress. Compress it again; "
+        "`xz -9` and `zstd --long` need no more."
+    )
 
 
 def test_every_size_of_output_arrives_when_input_ends_first():
@@ -385,6 +437,16 @@ def test_a_text_that_a_parquet_dictionary_repeats_takes_bounded_memory(compressi
     said, grown = measured("a.parquet", 10_000_000)
     assert said == "400"
     assert grown < 250_000  # kB, for 3.6 GB of text
+
+
+def test_texts_that_parquet_stores_as_the_end_alone_take_bounded_memory():
+    texts = ["a" * 2_000_000 + str(n) for n in range(300)]
+    options = {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}
+    write_parquet("a.parquet", {"text": texts}, **options)
+    assert Path("a.parquet").stat().st_size < 200_000
+    said, grown = measured("a.parquet", 10_000_000)
+    assert said == "300"
+    assert grown < 450_000  # kB, for 0.6 GB of text
 
 
 # The file

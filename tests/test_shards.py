@@ -175,8 +175,18 @@ def test_an_empty_text_file_is_malformed_and_an_empty_file_of_lines_has_none():
     Path("c.jsonl").write_bytes(b"\n \n")
     with pytest.raises(CorpusError, match=r"a\.txt: record 1: it is empty"):
         read("*.txt")
-    with pytest.raises(CorpusError, match=r"there is no document in 1 shards"):
+    with pytest.raises(CorpusError) as refused:
         read("c.jsonl")
+    assert str(refused.value) == "fetch.shards: there is no document in 1 shards."
+    Path("c.jsonl").write_bytes(b"\n7\n" + b"nope\n" * 3)
+    with pytest.raises(CorpusError) as refused:
+        read("c.jsonl", skip=9)
+    line = "not JSON: Expecting value, at character 0"
+    assert str(refused.value) == (
+        "fetch.shards: there is no document in 1 shards.\n"
+        "  c.jsonl: record 2: the line is a number, expected an object\n"
+        f"  c.jsonl: record 3: {line}\n  c.jsonl: record 4: {line}\n  ..."
+    )
 
 
 def test_a_long_document_is_read_in_linear_time():
@@ -267,6 +277,14 @@ def test_nesting_has_a_limit_that_no_library_sets(depth):
             read(line)
 
 
+def test_a_hundred_thousand_keys_that_stand_twice_take_linear_time():
+    pairs = b",".join(b'"k%d":0' % n for n in range(100_000))
+    line = b'{"text":"a","text":"b",' + pairs + b"," + pairs + b"}"
+    before = os.times().user
+    assert outcome(LineReader("text").read, line) == "the key 'text' stands twice"
+    assert os.times().user - before < 10  # 100 seconds, if each is looked for in all
+
+
 def outcome(read, line):
     try:
         return read(line)
@@ -344,6 +362,17 @@ def test_malformed_rows():
         Malformed(5, "larger than 99 bytes"),
         Malformed(6, "'id' is null"),
         Document("7", "7", "seven"),
+    ]
+
+
+def test_ids_and_groups_of_rows_have_the_limit_of_records():
+    long = "x" * 100
+    columns = {"text": ["a", "b", "c"], "id": [long, "b", "c"], "g": ["y", long, "y"]}
+    write_parquet("a.parquet", columns)
+    assert read("a.parquet", id="id", group="g", largest=99, skip=9) == [
+        Malformed(1, "'id' is larger than 99 bytes"),
+        Malformed(2, "'g' is larger than 99 bytes"),
+        Document("c", "y", "c"),
     ]
 
 

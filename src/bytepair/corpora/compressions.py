@@ -153,6 +153,11 @@ class _Decompressed(io.RawIOBase):
         try:
             return self._member.decompress(data, size)
         except Exception as error:  # noqa: BLE001  each format has an exception of its own
+            if "memory" in str(error).lower():  # of zstd and of xz
+                raise CorpusError(
+                    f"{self._url}: takes more than {MEMORY >> 20} MiB of memory to decompress. "
+                    "Compress it again; `xz -9` and `zstd --long` need no more."
+                ) from None
             self._refuse(f"the file is damaged ({error})")
 
     def _refuse(self, problem: str) -> NoReturn:

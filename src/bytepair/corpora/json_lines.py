@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NoReturn
 
@@ -144,9 +145,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) == len(pairs):
         return found
-    names = [name for name, _ in pairs]
+    times = Counter(name for name, _ in pairs)
     marked = _HasTwice(found)
-    marked.twice = frozenset(name for name in found if names.count(name) > 1)
+    marked.twice = frozenset(name for name in found if times[name] > 1)
     return marked
 
 

@@ -4,7 +4,8 @@ A string column is UTF-8 by its type, but no writer is forced to keep to that, s
 decoded strictly; binary columns are taken, too. A dot in a name leads into a struct.
 
 A row group is read a page at a time and a batch of rows at a time, so memory grows with the largest
-page, not with the file, and has room for MOST_BYTES of texts that a dictionary repeats.
+page, not with the file, and has room for MOST_BYTES of texts that a dictionary repeats, or that
+begin as the text before them does. Pages are held to their checksums, where a writer made them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def read_parquet(stream: BinaryIO, rules: ReadRules, path: str, *, url: str, siz
             try:
                 text = _text(texts[row], rules.text, rules.largest)
                 keys = [
-                    _key(column[row], name) for column, name in zip(others, names[1:], strict=True)
+                    _key(column[row], name, rules.largest)
+                    for column, name in zip(others, names[1:], strict=True)
                 ]
             except MalformedError as error:
                 yield Malformed(number, str(error))
@@ -70,12 +72,15 @@ def _text(value: Any, name: str, largest: int) -> str:
     return decode_record(buffer.to_pybytes())
 
 
-def _key(value: Any, name: str) -> str:
+def _key(value: Any, name: str, largest: int) -> str:
     if not value.is_valid:
         raise MalformedError(f"{name!r} is null")
-    if hasattr(value, "as_buffer"):
-        return decode_record(value.as_buffer().to_pybytes())
-    return str(value.as_py())
+    if not hasattr(value, "as_buffer"):
+        return str(value.as_py())
+    buffer = value.as_buffer()
+    if buffer.size > largest:
+        raise MalformedError(f"{name!r} is {too_large(largest)}")
+    return decode_record(buffer.to_pybytes())
 
 
 def _batches(stream: BinaryIO, names: list[str], url: str, size: int) -> Iterator[list[Any]]:
@@ -88,16 +93,19 @@ def _batches(stream: BinaryIO, names: list[str], url: str, size: int) -> Iterato
             f"{url}: a .parquet shard needs a library: pip install 'bytepair[parquet]'."
         ) from None
     try:
-        file = parquet.ParquetFile(stream, buffer_size=BATCH_BYTES, pre_buffer=False)
+        file = parquet.ParquetFile(
+            stream, buffer_size=BATCH_BYTES, pre_buffer=False, page_checksum_verification=True
+        )
         _check_columns(file.schema_arrow, names, url)
-        _check_size(file.metadata, names, url, size)
+        leaves = [n for n in range(len(file.schema)) if file.schema.column(n).path in names]
+        _check_size(file.metadata, leaves, url, size)
         for group in range(file.metadata.num_row_groups):
-            rows = _rows_of_a_batch(stream, file.metadata.row_group(group), names)
+            rows = _rows_of_a_batch(stream, file.metadata.row_group(group), leaves)
             for batch in file.iter_batches(
                 rows, row_groups=[group], columns=sorted(set(names)), use_threads=False
             ):
                 yield [_column(batch, name.split(".")) for name in names]
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: names of columns
         reason = " ".join(str(error).split())
         raise CorpusError(
             f"{url}: damaged ({reason:.200}). Get a whole copy of the shard."
@@ -150,10 +158,10 @@ def _check_columns(schema: Any, names: Iterable[str], url: str) -> None:
             raise CorpusError(f"{url}: column {name!r} holds {found}, expected {wanted}.")
 
 
-def _check_size(metadata: Any, names: list[str], url: str, size: int) -> None:
+def _check_size(metadata: Any, leaves: list[int], url: str, size: int) -> None:
     """Hold what the columns decompress to, as the file says, to the limit of compressed shards."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
-    total = sum(column.total_uncompressed_size for g in groups for column in _columns(g, names))
+    total = sum(group.column(leaf).total_uncompressed_size for group in groups for leaf in leaves)
     limit = FREE + RATIO * size
     if total > limit:
         raise CorpusError(
@@ -162,19 +170,24 @@ def _check_size(metadata: Any, names: list[str], url: str, size: int) -> None:
         )
 
 
-def _columns(group: Any, names: list[str]) -> list[Any]:
-    columns = map(group.column, range(group.num_columns))
-    return [column for column in columns if column.path_in_schema in names]
-
-
-def _rows_of_a_batch(stream: BinaryIO, group: Any, names: list[str]) -> int:
+def _rows_of_a_batch(stream: BinaryIO, group: Any, leaves: list[int]) -> int:
     """So many rows that a batch has BATCH_BYTES on the average, and MOST_BYTES at the worst."""
-    columns = _columns(group, names)
+    columns = [group.column(leaf) for leaf in leaves]
     total = sum(column.total_uncompressed_size for column in columns)
     average = max(1, total // max(1, group.num_rows))
-    longest = max(1, *(_dictionary_bytes(stream, column) for column in columns))
+    longest = max(1, *(_longest_repeated(stream, column) for column in columns))
     rows: int = min(MOST_ROWS, BATCH_BYTES // average, MOST_BYTES // longest)
     return max(1, rows)
+
+
+def _longest_repeated(stream: BinaryIO, column: Any) -> int:
+    """At most so long is a text of which each row can have a copy that takes no room in the file.
+
+    What a text has in common with the one before it is not stored again by DELTA_BYTE_ARRAY.
+    """
+    if "DELTA_BYTE_ARRAY" in column.encodings:
+        return int(column.total_uncompressed_size)
+    return _dictionary_bytes(stream, column)
 
 
 def _dictionary_bytes(stream: BinaryIO, column: Any) -> int:
@@ -184,7 +197,8 @@ def _dictionary_bytes(stream: BinaryIO, column: Any) -> int:
     Arrow does not tell this size. It is in the header of the first page, whose fields 1 and 2,
     the page's type and its size, are zigzag integers in Thrift's compact protocol.
     """
-    stream.seek(min(filter(None, (column.dictionary_page_offset, column.data_page_offset))))
+    offsets = filter(None, (column.dictionary_page_offset, column.data_page_offset))
+    stream.seek(max(0, min(offsets, default=0)))  # a damaged file may say anything
     header = _PAGE_HEADER.match(stream.read(16))
     if header is None or _zigzag(header[1]) != _DICTIONARY_PAGE:
         return 0

@@ -84,7 +84,8 @@ def make_manifest(
             _check_skipped([surveys[number] for number in sorted(surveys)], skip)
     manifest = Manifest(rules=rules, shards=tuple(surveys[n].shard for n in range(len(urls))))
     if not manifest.documents:
-        raise CorpusError(f"fetch.shards: there is no document in {len(urls)} shards.")
+        malformed = _quote([surveys[number] for number in range(len(urls))])
+        raise CorpusError(f"fetch.shards: there is no document in {len(urls)} shards.{malformed}")
     return manifest
 
 
@@ -166,18 +167,21 @@ def _check_skipped(surveys: Sequence[Survey], skip: int) -> None:
     skipped = sum(found.shard.skipped for found in surveys)
     if skipped <= skip:
         return
+    raise CorpusError(
+        f"more malformed records than fetch.skip allows, {skip}:{_quote(surveys)}\n"
+        "Correct the fields that fetch names, mend the shards, or raise fetch.skip in params.yaml."
+    )
+
+
+def _quote(surveys: Sequence[Survey]) -> str:
+    """The first malformed records, on a line each."""
     quoted = [
-        f"{found.shard.url}: record {record.record}: {record.reason}"
+        f"\n  {found.shard.url}: record {record.record}: {record.reason}"
         for found in surveys
         for record in found.malformed
     ]
-    more = "\n  ..." if skipped > SHOWN else ""
-    raise CorpusError(
-        f"more malformed records than fetch.skip allows, {skip}:\n  "
-        + "\n  ".join(quoted[:SHOWN])
-        + f"{more}\nCorrect the fields that fetch names, mend the shards, or raise fetch.skip in "
-        "params.yaml."
-    )
+    more = "\n  ..." if sum(found.shard.skipped for found in surveys) > SHOWN else ""
+    return "".join(quoted[:SHOWN]) + more
 
 
 def _utf8_length(text: str) -> int:
