@@ -162,7 +162,7 @@ def test_a_file_is_counted_in_blocks_not_in_memory(tmp_path):
         capture_output=True,
         env=peak.environment(),
     )
-    assert int(run.stdout) < 20_000_000
+    assert int(run.stdout) < 32_000_000  # half of the file
 
 
 @needs_kernel
