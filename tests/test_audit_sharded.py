@@ -424,7 +424,7 @@ def test_shards_by_the_scheme_file_are_at_hand(project):
     assert hows(found)["fetch@web"] == AGAIN
     (project / SHARD).unlink()
     assert verify(project, ["web"]).not_at_hand == {
-        "web": f"its shard file://{project.as_posix()}/{SHARD} is not here"
+        "web": f"its shard {project.as_posix()}/{SHARD} is not here"
     }
 
 

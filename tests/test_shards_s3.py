@@ -109,6 +109,33 @@ def test_finding_and_reading(bucket, server):
     assert documents(Manifest.load("manifest.json")) == documents(remote)
 
 
+def test_keys_that_look_like_patterns_and_what_no_wildcard_stands_for(server, use, request_name):
+    use(server)
+    client(server).create_bucket(Bucket=request_name)
+    url = f"s3://{request_name}"
+    keys = ["a b.txt", "b[1].txt", "what?.txt", "whats.txt", "p%20q.txt", "é#1.txt"]
+    for key in [*keys, ".hidden.txt", "sub/.git/x.txt"]:
+        put(server, request_name, f"web/{key}", key.encode())
+    put(server, request_name, "web/folder/", b"")
+    expected = sorted(f"{url}/web/{key}" for key in keys)
+    assert find_shards([f"{url}/web/*"]) == find_shards([f"{url}/web/**"]) == expected
+    assert find_shards([f"{url}/web/what?.txt", f"{url}/web/b[1].txt"]) == [
+        f"{url}/web/b[1].txt",
+        f"{url}/web/what?.txt",
+    ]
+    assert find_shards([f"{url}/web/.*.txt"]) == [f"{url}/web/.hidden.txt"]
+    found = make_manifest(expected, ReadRules())
+    assert [[d.id for d in of_shard] for of_shard in documents(found)] == [
+        [f"web/{key}:1"] for key in sorted(keys)
+    ]
+    with pytest.raises(CorpusError) as refused:
+        find_shards([f"{url}/web/a*.txt", f"s3a://{request_name}/web/a b.txt"])
+    assert str(refused.value) == (
+        f"fetch.shards: '{url}/web/a b.txt' and 's3a://{request_name}/web/a b.txt' are one file. "
+        "Name it once."
+    )
+
+
 def test_what_is_not_there(bucket, monkeypatch):
     name, _ = bucket
     for pattern in (f"s3://{name}/nothing/*.txt", f"s3://{name}-2/*.txt"):

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from bytepair.errors import CorpusError, FetchError
 
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 PAUSES = (0.5, 1, 2, 4)  # seconds before each further try
 BLOCK = 8 << 20  # bytes asked of a server at a time
+_LOCAL = ("file://", "local://")
 _HTTP = ("http://", "https://")
 _WILDCARD = re.compile(r"[*?\[]")
 _WILDCARD_OF_HTTP = re.compile(r"[*\[]")  # a ? begins the query
+# How file systems without ETags call the time of the last change.
+_TIMES = ("Last-Modified", "LastModified", "last_modified", "mtime", "modificationTime", "updated")
 _FINAL = (
     FileNotFoundError,
     PermissionError,
@@ -57,31 +60,46 @@ class Source:
 def find_shards(patterns: Iterable[str]) -> list[str]:
     """The URLs that paths, URLs and patterns of either stand for, each once, in order.
 
-    A local path is relative to the working folder, as params have it, with forward slashes.
+    A local path is relative to the working folder, as params have it, with forward slashes; a URL
+    of this machine becomes a path. A name with ? or [ in it that is there is no pattern. A wildcard
+    stands for no dot at the beginning of a name, wherever files are.
 
     Raises:
-        CorpusError: a pattern matches no file.
+        CorpusError: a pattern matches no file, a link leads nowhere, or a file has two names:
+            its documents would count twice, and might be on two sides.
         FetchError: a file system cannot be asked.
     """
-    found: set[str] = set()
+    found: dict[Any, str] = {}
     for pattern in patterns:
-        urls = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
-        if not urls:
+        path = pattern.partition("://")[2] if pattern.startswith(_LOCAL) else pattern
+        matches = _find_remote(path) if "://" in path else _find_local(path)
+        is_found = False
+        for place, url in matches:
+            is_found = True
+            names = sorted({found.setdefault(place, url), url})
+            if len(names) > 1:
+                raise CorpusError(
+                    f"fetch.shards: {' and '.join(map(repr, names))} are one file. Name it once."
+                )
+        if not is_found:
             raise CorpusError(f"fetch.shards: {pattern!r} matches no file. Correct params.yaml.")
-        found.update(urls)
-    for url in found:
+    for url in found.values():
         if re.search(r"[\ud800-\udfff]", url):
             raise CorpusError(f"{url!r}: the name is not UTF-8. Rename the file.")
-    return sorted(found)
+    return sorted(found.values())
 
 
 def shard_path(url: str) -> str:
     """The path of a shard without scheme and host or bucket, so that a mirror has the same.
 
-    >>> shard_path("s3://bucket/web/0.jsonl.zst"), shard_path("data/0.txt")
+    >>> shard_path("s3://bucket/web/0.jsonl.zst"), shard_path("/data/0.txt")
     ('web/0.jsonl.zst', 'data/0.txt')
+    >>> shard_path("https://example.org/web/a%20b.txt?signature=1")
+    'web/a b.txt'
     """
-    return url.split("://", 1)[1].partition("/")[2] if "://" in url else url
+    if url.startswith(_HTTP):
+        return unquote(urlsplit(url).path).lstrip("/")
+    return url.split("://", 1)[1].partition("/")[2] if "://" in url else url.lstrip("/")
 
 
 def shard_name(url: str) -> str:
@@ -102,26 +120,42 @@ def open_source(url: str) -> Iterator[Source]:
         CorpusError: when it is closed: it is not what it was when it was opened.
         FetchError: it is not there, may not be read, or the server still fails at the last try.
     """
-    file, etag = _open_remote(url) if "://" in url else (_open_local(url), None)
+    file, marks = _open_remote(url) if "://" in url else (_open_local(url), _Marks())
     with contextlib.closing(file):
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
         stamp = None if "://" in url else _stamp(file)
-        if etag is None:
+        if marks.etag is None:
             version = f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
             file.seek(0)
         else:
-            version = f"etag:{etag}"
+            version = f"etag:{marks.etag}"
         yield Source(url, file, size, version)
         if stamp is not None and stamp != _stamp(file):
             _refuse_changed(url)
-    if etag is not None and _attempt(url, lambda: _etag(url)) != etag:
+    if "://" in url and _attempt(url, lambda: _marks(_info(url))) != marks:
         _refuse_changed(url)
 
 
-def _find_local(pattern: str) -> list[str]:
-    paths = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
-    return [Path(path).as_posix() for path in paths if Path(path).is_file()]
+def _find_local(pattern: str) -> Iterator[tuple[str, str]]:
+    """Where each file is, and its name.
+
+    Links to folders are followed, also to one that they are in; then the first file that is met
+    again ends the search.
+    """
+    folders: dict[Path, Path] = {}
+    is_name = os.path.lexists(pattern)
+    for name in [pattern] if is_name else glob.iglob(pattern, recursive=True):  # noqa: PTH207  Path.glob takes no absolute pattern
+        path = Path(name)
+        if path.is_file():
+            if path.parent not in folders:
+                folders[path.parent] = path.parent.resolve()
+            yield str(folders[path.parent] / path.name), path.as_posix()
+        elif path.is_symlink() and not path.exists():
+            raise CorpusError(
+                f"{path.as_posix()}: a link to {path.readlink()}, which is not there. Restore "
+                "that file, or delete the link."
+            )
 
 
 def _open_local(path: str) -> io.BufferedReader:
@@ -139,39 +173,85 @@ def _stamp(file: io.BufferedReader) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _find_remote(pattern: str) -> list[str]:
-    def find() -> list[str]:
+def _find_remote(pattern: str) -> list[tuple[tuple[Any, str], str]]:
+    """Where each file is, and its URL."""
+    is_http = pattern.startswith(_HTTP)
+
+    def place(filesystem: Any, path: str) -> tuple[Any, str]:
+        return filesystem, unquote(path) if is_http else path
+
+    def find() -> list[tuple[tuple[Any, str], str]]:
         filesystem, path = _file_system(pattern)
-        wildcard = _WILDCARD_OF_HTTP if pattern.startswith(_HTTP) else _WILDCARD
-        if not wildcard.search(path):
-            return [pattern]
-        found = filesystem.glob(path, detail=True)
+        wildcard = (_WILDCARD_OF_HTTP if is_http else _WILDCARD).search(path)
+        if wildcard is None or ("*" not in path and not is_http and _is_file(filesystem, path)):
+            return [(place(filesystem, path), pattern)]
+        fixed = path.rfind("/", 0, wildcard.start()) + 1
+        # The URL's beginning has the host, which the paths of some file systems lack.
+        prefix = pattern.removesuffix(path) if pattern.endswith(path) else None
         return [
-            filesystem.unstrip_protocol(name)
-            for name, entry in found.items()
-            if entry["type"] == "file"
+            (
+                place(filesystem, name),
+                filesystem.unstrip_protocol(name) if prefix is None else prefix + name,
+            )
+            for name, entry in filesystem.glob(path, detail=True).items()
+            if entry["type"] != "directory"
+            and not name.endswith("/")  # an empty object that stands for a folder
+            and (not _has_dot(name[fixed:]) or _has_dot(path[fixed:]))
         ]
 
     return _attempt(pattern, find)
 
 
-def _open_remote(url: str) -> tuple[io.BufferedReader, str | None]:
-    def opened() -> tuple[Any, str | None]:
+def _is_file(filesystem: Any, path: str) -> bool:
+    try:
+        return bool(filesystem.info(path)["type"] == "file")
+    except FileNotFoundError:
+        return False
+
+
+def _has_dot(path: str) -> bool:
+    """Whether a name in the path begins with one."""
+    return any(name.startswith(".") for name in path.split("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """By what a remote file is known again: its ETag or, without one, its size and time."""
+
+    etag: str | None = None
+    others: tuple[str, ...] = ()
+
+
+def _open_remote(url: str) -> tuple[io.BufferedReader, _Marks]:
+    def opened() -> tuple[Any, _Marks]:
         filesystem, path = _file_system(url)
+        details = filesystem.info(path)
+        if details.get("size") == 0:  # http then gives a file that cannot be sought in
+            return io.BytesIO(), _marks(details)
         file = filesystem.open(path, "rb", block_size=BLOCK, cache_type="readahead")
-        return file, _etag(url)
+        return file, _marks(details)
 
-    file, etag = _attempt(url, opened)
-    if not file.seekable():
-        raise FetchError(f"{url}: the server gives no parts of files. Copy the shard elsewhere.")
-    return io.BufferedReader(_Remote(file, url), 1 << 16), etag
+    file, marks = _attempt(url, opened)
+    try:
+        size = file.seek(0, io.SEEK_END)
+    except (OSError, ValueError):
+        raise FetchError(
+            f"{url}: the server does not say how large it is, or gives no parts of files. Copy the "
+            "shard elsewhere."
+        ) from None
+    return io.BufferedReader(_Remote(file, url, size), 1 << 16), marks
 
 
-def _etag(url: str) -> str | None:
+def _info(url: str) -> Any:
     filesystem, path = _file_system(url)
-    details = filesystem.info(path)
+    return filesystem.info(path)
+
+
+def _marks(details: Any) -> _Marks:
     etag = details.get("ETag") or details.get("etag")
-    return etag.strip('"') if isinstance(etag, str) else None
+    if isinstance(etag, str):
+        return _Marks(etag.strip('"'))
+    return _Marks(None, tuple(str(details.get(name)) for name in ("size", *_TIMES)))
 
 
 def _file_system(url: str) -> tuple[Any, str]:
@@ -185,9 +265,10 @@ def _file_system(url: str) -> tuple[Any, str]:
 class _Remote(io.RawIOBase):
     """A file of fsspec, whose reads are tried again where they fail."""
 
-    def __init__(self, file: Any, url: str) -> None:
+    def __init__(self, file: Any, url: str, size: int) -> None:
         self._file = file
         self._url = url
+        self._size = size
 
     def readable(self) -> bool:
         return True
@@ -208,6 +289,8 @@ class _Remote(io.RawIOBase):
         def read() -> bytes:
             self._file.seek(start)
             data: bytes = self._file.read(len(view))
+            if view and not data and start < self._size:  # or it would seem to end here
+                raise OSError(f"the server gives {start:,} of {self._size:,} bytes")
             return data
 
         data = _attempt(self._url, read)
@@ -260,7 +343,7 @@ def _refuse(url: str, error: BaseException) -> NoReturn:
             f"{url}: {error}. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or, for a public "
             "bucket, FSSPEC_S3_ANON=true."
         ) from None
-    reason = str(error) or type(error).__name__
+    reason = str(error).rstrip(".") or type(error).__name__
     tries = "" if _is_final(error) else f", {len(PAUSES) + 1} times"
     raise FetchError(
         f"{url}: {type(error).__name__}: {reason}{tries}. Is the URL right, and the server there?"
