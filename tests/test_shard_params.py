@@ -125,6 +125,7 @@ def test_no_shares(write, value):
         ("fetch", {"shards": "a"}, "web.fetch.shards: expected a list of strings"),
         ("fetch", {"shards": ["a", "a"]}, "web.fetch.shards[1]: 'a' stands twice"),
         ("fetch", {"file": "a"}, "web.fetch: the key 'file' is not known."),
+        ("fetch", {"largest": "2TB"}, "web.fetch.largest: a record is held in memory: at most 1,000,"),
         ("fetch", {"skip": -1}, "web.fetch.skip: expected at least 0, got -1."),
         ("fetch", {"shards": ["a.txt", "~/b.txt"]}, "web.fetch.shards[1]: ~ is not expanded."),
         ("fetch", {"text": ""}, "web.fetch.text: expected a string that is not empty"),

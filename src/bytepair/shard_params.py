@@ -10,6 +10,7 @@ from bytepair.files import StrPath
 from bytepair.yaml_strict import load_yaml
 
 LARGEST = 64_000_000  # bytes of a record, where params do not say
+MOST = 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,9 @@ def _shards(corpus: Block) -> ShardsParams:
     for number, pattern in enumerate(shards):
         if pattern.startswith("~"):
             block.refuse(f"shards[{number}]", f"~ is not expanded. Write all of {pattern!r}.")
+    largest = block.size("largest", default=LARGEST)
+    if largest > MOST:
+        block.refuse("largest", f"a record is held in memory: at most {MOST:,} bytes. Lower it.")
     return ShardsParams(
         shards=shards,
         rules=ReadRules(
@@ -100,7 +104,7 @@ def _shards(corpus: Block) -> ShardsParams:
             id=_optional_field(block, "id"),
             group=_optional_field(block, "group"),
             separator=_separator(block),
-            largest=block.size("largest", default=LARGEST),
+            largest=largest,
         ),
         skip=block.integer("skip", minimum=0, default=0),
     )
