@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 from bytepair.corpora.hash_split import split_of
-from bytepair.corpora.manifest import Manifest
+from bytepair.corpora.manifest import Manifest, Shard
 from bytepair.corpora.shard_documents import Document
-from bytepair.corpora.shards import make_manifest, read_shard, survey
+from bytepair.corpora.shards import Survey, make_manifest, read_shard, survey
 from bytepair.corpora.sources import find_shards
 from bytepair.errors import ArtifactError, BytepairError, CorpusError, FetchError
 from bytepair.shard_params import ReadRules
@@ -176,6 +176,20 @@ def test_malformed_records_are_refused_beyond_the_limit_of_the_whole_corpus():
     )
     with pytest.raises(CorpusError, match=r"c\.jsonl: record 2: not JSON"):
         make_manifest(["web/c.*"], ReadRules())
+
+
+def test_a_malformed_record_in_each_of_many_shards_takes_linear_time(monkeypatch):
+    urls = [f"{n:06}.txt" for n in range(40_000)]
+    monkeypatch.setattr("bytepair.corpora.shards.find_shards", lambda _: urls)
+    shard = Shard(url="", size=1, version="etag:", documents=1, bytes=1, skipped=1)
+
+    def all_malformed_once(_, tasks):
+        for number, task in enumerate(tasks):
+            yield number, Survey(replace(shard, url=task.url), (), is_known=False)
+
+    before = os.times().user
+    assert make_manifest([], RULES, skip=40_000, map_tasks=all_malformed_once).skipped == 40_000
+    assert os.times().user - before < 10  # minutes, if all are added up after each
 
 
 # Where shards are
@@ -498,3 +512,4 @@ def test_what_an_engine_sends_can_be_pickled():
     task = SurveyTask("a.txt", ReadRules(), 0, None)
     assert pickle.loads(pickle.dumps(survey(task))) == survey(pickle.loads(pickle.dumps(task)))
     assert json.dumps(survey(task).shard.url) == '"a.txt"'
+    assert str(task) == "a.txt"  # by which an engine names it

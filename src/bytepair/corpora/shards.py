@@ -29,6 +29,9 @@ class SurveyTask:
     skip: int
     known: Shard | None
 
+    def __str__(self) -> str:
+        return self.url
+
 
 @dataclass(frozen=True, slots=True)
 class Survey:
@@ -78,10 +81,16 @@ def make_manifest(
         known = {shard.url: shard for shard in previous.shards}
     tasks = [SurveyTask(url, rules, skip, known.get(url)) for url in urls]
     surveys: dict[int, Survey] = {}
+    skipped = 0
     for number, found in map_tasks(survey, tasks):
         surveys[number] = found
-        if found.shard.skipped:
-            _check_skipped([surveys[number] for number in sorted(surveys)], skip)
+        skipped += found.shard.skipped
+        if skipped > skip:
+            malformed = _quote([surveys[number] for number in sorted(surveys)])
+            raise CorpusError(
+                f"more malformed records than fetch.skip allows, {skip}:{malformed}\nCorrect the "
+                "fields that fetch names, mend the shards, or raise fetch.skip in params.yaml."
+            )
     manifest = Manifest(rules=rules, shards=tuple(surveys[n].shard for n in range(len(urls))))
     if not manifest.documents:
         malformed = _quote([surveys[number] for number in range(len(urls))])
@@ -161,16 +170,6 @@ def _check_unchanged(shard: Shard, source: Source) -> None:
                 f"expected {expected}. Restore it, or look for shards again: "
                 "`dvc repro -f -s fetch@CORPUS`."
             )
-
-
-def _check_skipped(surveys: Sequence[Survey], skip: int) -> None:
-    skipped = sum(found.shard.skipped for found in surveys)
-    if skipped <= skip:
-        return
-    raise CorpusError(
-        f"more malformed records than fetch.skip allows, {skip}:{_quote(surveys)}\n"
-        "Correct the fields that fetch names, mend the shards, or raise fetch.skip in params.yaml."
-    )
 
 
 def _quote(surveys: Sequence[Survey]) -> str:
