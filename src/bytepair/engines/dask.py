@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, Self, TypeVar
 
 from bytepair import __version__
-from bytepair.engine import TRIES, EngineParams, WorkerLostError
+from bytepair.engine import TRIES, EngineParams, WorkerLostError, attempt, no_interrupts
 from bytepair.errors import BytepairError
 from bytepair.kernel import library
 from bytepair.kernel.threads import as_threads
@@ -119,21 +119,24 @@ class DaskEngine:
                 future = next(done)
                 number = running.pop(future)
                 try:
-                    result = future.result()
+                    succeeded, value = future.result()
                 except distributed.KilledWorker as error:
                     if tries[number] == TRIES:
                         raise WorkerLostError(tasks[number], TRIES, str(error)) from None
                     give(number)
                     continue
-                except CancelledError:
-                    raise BytepairError(
-                        f"{tasks[number]}: the Dask scheduler has lost it. Run again: what is done "
-                        "is kept."
-                    ) from None
                 finally:
                     future.release()
+                if not succeeded:
+                    raise value
                 give_more()
-                yield number, result
+                yield number, value
+        except (CancelledError, distributed.comm.CommClosedError):
+            running.clear()
+            raise BytepairError(
+                "the Dask scheduler has ended, or has lost tasks. Start it if need be, and run "
+                "again: what is done is kept."
+            ) from None
         finally:
             self._client.cancel(list(running))
 
@@ -165,7 +168,8 @@ def _begin_to_import() -> str:
 
     multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed"])
     try:
-        forkserver.ensure_running()
+        with no_interrupts():
+            forkserver.ensure_running()
     except OSError:  # its socket lies in TMPDIR, whose path may be too long for one
         return "spawn"
     return "forkserver"
@@ -186,11 +190,11 @@ def _check_state(worker: str, state: State, mine: State) -> None:
         )
 
 
-def _run(state: State, function: Callable[[T], R], task: T) -> R:
+def _run(state: State, function: Callable[[T], R], task: T) -> tuple[bool, Any]:
     """What a worker does; a worker may have joined after the others were checked."""
     from distributed import get_worker
 
     worker = get_worker()
     _check_state(worker.address, _state(), state)
     tempfile.tempdir = worker.local_directory  # the nanny clears it when the worker dies
-    return function(task)
+    return attempt(function, task)
