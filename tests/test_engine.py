@@ -283,11 +283,19 @@ def test_workers_with_another_bytepair_are_refused(cluster, tmp_path):
     if library() is not None:
         worker = cluster.start_worker(BYTEPAIR_KERNEL="0")
         with pytest.raises(
-            BytepairError, match="without the kernel, but here is .* with the kernel"
+            BytepairError, match="without the kernel and .*, but here is .* with the kernel"
         ):
             open_engine(params).__enter__()
         worker.terminate()
         worker.wait(20)
+    metadata = tmp_path / "old" / "regex-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Metadata-Version: 2.1\nName: regex\nVersion: 1.0\n")
+    worker = cluster.start_worker(PYTHONPATH=str(metadata.parent.parent))
+    with pytest.raises(BytepairError, match=r"and regex 1\.0, but here is"):
+        open_engine(params).__enter__()
+    worker.terminate()
+    worker.wait(20)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "bytepair.py").write_text("raise ImportError('there is none')")
     cluster.start_worker(PYTHONPATH=str(tmp_path / "other"))
@@ -344,6 +352,9 @@ def test_params(tmp_path, block, params):
         ),
         ("engine: {store: '~/work'}", "engine.store: ~ is not expanded. Write the whole path"),
         ("engine: {name: dask, address: 'tcp://h:1', workers: 2}", "engine.workers"),
+        ("engine: {store: 's3://'}", "engine.store: expected a path or a URL .* got 's3://'"),
+        ("engine: {store: 's3:/b/web'}", "engine.store: expected a path or a URL"),
+        ("engine: {store: 'memory://work'}", "engine.store: no other process"),
         ("engine: {threads: 1}", "engine: the key 'threads' is not known"),
     ],
 )
@@ -351,3 +362,10 @@ def test_wrong_params(tmp_path, block, message):
     (tmp_path / "params.yaml").write_text(block)
     with pytest.raises(ParamsError, match=message):
         load_engine(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("store", ["s3://bucket/a b", "/mnt/web", "web/work/", "file://web/work"])
+def test_a_store_of_the_project_is_the_same_for_workers_elsewhere(store, tmp_path):
+    (tmp_path / "params.yaml").write_text(f"engine: {{store: '{store}'}}")
+    local = {"web/work/": str(tmp_path / "web/work"), "file://web/work": str(tmp_path / "web/work")}
+    assert load_engine(tmp_path / "params.yaml").store == local.get(store, store)

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
 from bytepair import __version__
@@ -25,7 +26,7 @@ from bytepair.kernel.threads import as_threads
 T = TypeVar("T")
 R = TypeVar("R")
 
-State = tuple[str, bool]  # version of bytepair, and whether the kernel is there
+State = tuple[str, bool, str]  # version of bytepair, whether the kernel is there, and of regex
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 CONNECT = 30  # seconds to find the scheduler, and a worker
@@ -176,12 +177,13 @@ def _begin_to_import() -> str:
 
 
 def _state() -> State:
-    return __version__, library() is not None
+    return __version__, library() is not None, version("regex")
 
 
 def _check_state(worker: str, state: State, mine: State) -> None:
     def words(state: State) -> str:
-        return f"bytepair {state[0]} with{'' if state[1] else 'out'} the kernel"
+        kernel = "with" if state[1] else "without"
+        return f"bytepair {state[0]} {kernel} the kernel and regex {state[2]}"
 
     if state != mine:
         raise BytepairError(
