@@ -1,9 +1,13 @@
 """What the tests of engines have workers do; workers import it, so it is no test file."""
 
+import gc
 import os
 import signal
+import struct
+import sys
 import time
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 
@@ -73,3 +77,27 @@ def fail_hard(number):
 
 def system_error(number):
     raise FileNotFoundError(2, "No such file or directory", "web/0.jsonl")
+
+
+def recurse(number):
+    return recurse(number)
+
+
+class Panic(BaseException):
+    """No Exception, as those of some compiled libraries."""
+
+
+def panic(number):
+    raise Panic(f"at {number}")
+
+
+def leave_python(number):
+    sys.exit(number)
+
+
+def half_an_answer(shard):
+    """Killed in the middle of sending."""
+    for pipe in gc.get_objects():
+        if isinstance(pipe, Connection) and pipe.writable:
+            os.write(pipe.fileno(), struct.pack("!i", 1000) + b"begin")
+    die(shard)

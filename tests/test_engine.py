@@ -79,6 +79,21 @@ def test_an_error_that_cannot_be_sent_is_shown():
 
 
 @pytest.mark.parametrize("params", SEVERAL, ids=names)
+@pytest.mark.parametrize(
+    ("function", "shown"),
+    [
+        (engine_tasks.recurse, "recursion"),
+        (engine_tasks.panic, "Panic: at 1"),
+        (engine_tasks.leave_python, "SystemExit: 1"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_no_exception_is_too_odd_to_be_sent(params, function, shown):
+    with open_engine(params) as engine, pytest.raises(Exception, match=shown):
+        list(engine.map(function, [1]))
+
+
+@pytest.mark.parametrize("params", SEVERAL, ids=names)
 def test_a_killed_worker_does_not_end_the_run(params, tmp_path):
     tasks = [Shard(f"shard{n}", str(tmp_path)) for n in range(8)]
 
@@ -112,6 +127,23 @@ def test_how_a_worker_ended_is_told(tmp_path):
         pytest.raises(WorkerLostError, match=r"web/0.txt: 3 workers died over it \(exit code 7\)"),
     ):
         list(engine.map(engine_tasks.leave, [Shard("web/0.txt", str(tmp_path))]))
+
+
+def test_a_worker_that_dies_in_the_middle_of_its_answer_has_died(tmp_path):
+    poison = Shard("poison", str(tmp_path))
+    with open_engine(EngineParams(workers=1)) as engine:
+        with pytest.raises(WorkerLostError, match=r"poison: 3 workers .*SIGKILL"):
+            list(engine.map(engine_tasks.half_an_answer, [poison]))
+        assert list(engine.map(engine_tasks.square, [7])) == [(0, 49)]
+
+
+@pytest.mark.parametrize("params", SEVERAL, ids=names)
+def test_workers_do_not_hear_ctrl_c(params):
+    with open_engine(params) as engine:
+        workers = {pid for _, pid in engine.map(engine_tasks.process, range(20))}
+        for pid in workers:
+            os.kill(pid, signal.SIGINT)
+        assert {pid for _, pid in engine.map(engine_tasks.process, range(20))} == workers
 
 
 class Counted(Sequence):
@@ -180,10 +212,9 @@ def test_however_it_ends_no_worker_is_left(name, how, tmp_path):
     assert process.returncode != 0
     assert time.monotonic() - start < 25
     wait_until(lambda: not any(map(is_running, workers)))
-    if how == signal.SIGINT and name == "processes":
+    if how == signal.SIGINT:
         assert errors.count(b"Traceback") == 1
-    if how != signal.SIGKILL:
-        assert [path.name for path in scratch.iterdir() if path.name.startswith("bytepair")] == []
+    assert [path.name for path in scratch.iterdir() if path.name.startswith("bytepair")] == []
 
 
 def test_a_folder_for_temporary_files_with_a_long_path(tmp_path):
@@ -236,16 +267,35 @@ def test_a_cluster_by_address_survives_the_loss_of_a_worker(cluster, tmp_path):
     assert workers[1].poll() is None  # the cluster is another's
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=lambda s: s.name)
+def test_the_end_of_the_scheduler_is_said_so(how, cluster):
+    cluster.start_worker("--no-nanny")
+    with (
+        open_engine(EngineParams(name="dask", address=cluster.address)) as engine,
+        pytest.raises(BytepairError, match=r"the Dask scheduler has ended.* run again"),
+    ):
+        for _ in engine.map(engine_tasks.process, range(1000)):
+            cluster.processes[0].send_signal(how)
+
+
 def test_workers_with_another_bytepair_are_refused(cluster, tmp_path):
     params = EngineParams(name="dask", address=cluster.address)
     if library() is not None:
         worker = cluster.start_worker(BYTEPAIR_KERNEL="0")
         with pytest.raises(
-            BytepairError, match="without the kernel, but here is .* with the kernel"
+            BytepairError, match="without the kernel and .*, but here is .* with the kernel"
         ):
             open_engine(params).__enter__()
         worker.terminate()
         worker.wait(20)
+    metadata = tmp_path / "old" / "regex-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Metadata-Version: 2.1\nName: regex\nVersion: 1.0\n")
+    worker = cluster.start_worker(PYTHONPATH=str(metadata.parent.parent))
+    with pytest.raises(BytepairError, match=r"and regex 1\.0, but here is"):
+        open_engine(params).__enter__()
+    worker.terminate()
+    worker.wait(20)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "bytepair.py").write_text("raise ImportError('there is none')")
     cluster.start_worker(PYTHONPATH=str(tmp_path / "other"))
@@ -302,6 +352,9 @@ def test_params(tmp_path, block, params):
         ),
         ("engine: {store: '~/work'}", "engine.store: ~ is not expanded. Write the whole path"),
         ("engine: {name: dask, address: 'tcp://h:1', workers: 2}", "engine.workers"),
+        ("engine: {store: 's3://'}", "engine.store: expected a path or a URL .* got 's3://'"),
+        ("engine: {store: 's3:/b/web'}", "engine.store: expected a path or a URL"),
+        ("engine: {store: 'memory://work'}", "engine.store: no other process"),
         ("engine: {threads: 1}", "engine: the key 'threads' is not known"),
     ],
 )
@@ -309,3 +362,10 @@ def test_wrong_params(tmp_path, block, message):
     (tmp_path / "params.yaml").write_text(block)
     with pytest.raises(ParamsError, match=message):
         load_engine(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("store", ["s3://bucket/a b", "/mnt/web", "web/work/", "file://web/work"])
+def test_a_store_of_the_project_is_the_same_for_workers_elsewhere(store, tmp_path):
+    (tmp_path / "params.yaml").write_text(f"engine: {{store: '{store}'}}")
+    local = {"web/work/": str(tmp_path / "web/work"), "file://web/work": str(tmp_path / "web/work")}
+    assert load_engine(tmp_path / "params.yaml").store == local.get(store, store)

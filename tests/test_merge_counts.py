@@ -88,12 +88,12 @@ def test_several_passes_where_the_memory_asks_for_them(tmp_path, monkeypatch, wi
     facts, merged = merge(tmp_path, dicts, memory=8 << 20)  # 16 runs at a time
     assert merges == [16] * 18 + [12] + [16, 3] + [2]
     assert list(merged.items()) == sorted(sum(dicts, Counter()).items())
-    one_pass = merge_runs(
+    in_two_passes = merge_runs(
         [SortedRun.in_folder(tmp_path / f"run{i}", write_run(tmp_path / f"run{i}", PackedCounts.of(dict(sorted(d.items()))))) for i, d in enumerate(dicts)],
         tmp_path / "at once", memory=1 << 30, scratch=tmp_path,
     )  # fmt: skip
-    assert one_pass == facts
-    assert merges[-1] == 300
+    assert in_two_passes == facts
+    assert merges[22:] == [64] * 4 + [44] + [5]  # a process may not open three files of each
 
 
 @pytest.mark.parametrize("with_kernel", BOTH)

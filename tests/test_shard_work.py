@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 from decimal import Decimal
@@ -24,7 +25,7 @@ from bytepair.engine import EngineParams, open_engine
 from bytepair.errors import ArtifactError, BytepairError
 from bytepair.files import sha256
 from bytepair.shard_params import HashSplit, ReadRules
-from bytepair.shards import counted_runs
+from bytepair.shards import counted_runs, work
 from bytepair.shards import merge as shard_merge
 from bytepair.shards.join import join_tokens
 from bytepair.shards.merge import MergeTask, merge_group, merge_shards, train_sha256
@@ -328,6 +329,27 @@ def test_other_inputs_are_counted_again(corpus, tmp_path):
         assert all(done.is_reused for done in map(count_shard, tasks))
 
 
+def test_another_version_of_regex_counts_and_encodes_again(corpus, tmp_path, monkeypatch):
+    store = tmp_path / "store"
+    own = Tokenizer.train(
+        ["the the"], vocab_size=259, pattern=Pattern(r"\w+|\W", "regex"), special_tokens=[SPECIAL]
+    )
+    count, encode = (
+        count_tasks(corpus, store, pattern=own.pattern),
+        encode_tasks(corpus, store, own),
+    )
+    named = count_tasks(corpus, tmp_path / "named")
+
+    def reused():
+        done = [map(count_shard, count), map(encode_shard, encode), map(count_shard, named)]
+        return [{one.is_reused for one in part} for part in done]
+
+    assert reused() == [{False}, {False}, {False}]
+    assert reused() == [{True}, {True}, {True}]
+    monkeypatch.setattr(work, "version", lambda name: {"regex": "1.0"}[name])
+    assert reused() == [{False}, {False}, {True}]
+
+
 def test_a_changed_shard_is_an_error_that_names_it_and_leaves_no_receipt(tmp_path):
     shard = tmp_path / "a.jsonl"
     shard.write_text('{"text": "one"}\n{"text": "two"}\n')
@@ -468,6 +490,27 @@ def test_stores(tmp_path, bucket):
         write(open_store("s3://no-such-bucket"), "a/b", b"123")
     with pytest.raises(BytepairError, match="no-such-protocol"):
         open_store("no-such-protocol://bucket")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+@pytest.mark.parametrize("url", ["{0}/store", "s3://bucket/full"])
+def test_a_full_disk_is_named(url, tmp_path, bucket, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = {"s": tmp_path, "{": tmp_path / "store"}[url[0]]
+    with (
+        pytest.raises(OSError, match="No space left on device") as caught,
+        open_store(url.format(tmp_path)).scratch(),
+        Path("/dev/full").open("wb", buffering=0) as full,
+    ):
+        full.write(b"1")
+    assert caught.value.filename == str(folder)
+
+
+def test_what_stands_in_the_way_of_an_output_is_named(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory") as caught:
+        write(open_store(str(tmp_path)), "a/b", b"123")
+    assert caught.value.filename == str(tmp_path / "a/b")
 
 
 def test_one_part_is_its_own_hash():

@@ -18,11 +18,13 @@ Another engine is one short file, such as engines/serial.py, and a line in ENGIN
 
 from __future__ import annotations
 
+import pickle
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, Self, TypeVar
@@ -121,3 +123,42 @@ def _exit_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def attempt(function: Callable[[T], R], task: T) -> tuple[bool, Any]:
+    """What a worker does: whether the task succeeds, and its result or the exception.
+
+    An exception comes through a pipe, and has its traceback with it if it is a bug.
+    """
+    try:
+        return True, function(task)
+    except BaseException as error:  # noqa: BLE001  it is raised where the engine is
+        return False, portable(error)
+
+
+def portable(error: BaseException) -> Exception:
+    """An exception that can be pickled, or one that shows it."""
+    shown = "".join(traceback.format_exception(error))
+    if isinstance(error, Exception):
+        if not isinstance(error, BytepairError | OSError):
+            error.add_note(f"in a worker:\n{shown}")
+        with suppress(Exception):
+            pickle.loads(pickle.dumps(error))  # noqa: S301
+            return error
+    return BytepairError(shown)
+
+
+@contextmanager
+def no_interrupts() -> Iterator[None]:
+    """Processes that begin in the block never see Ctrl-C: their parent does, and ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which, started later, would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

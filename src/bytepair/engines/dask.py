@@ -14,10 +14,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any, Self, TypeVar
 
 from bytepair import __version__
-from bytepair.engine import TRIES, EngineParams, WorkerLostError
+from bytepair.engine import TRIES, EngineParams, WorkerLostError, attempt, no_interrupts
 from bytepair.errors import BytepairError
 from bytepair.kernel import library
 from bytepair.kernel.threads import as_threads
@@ -25,7 +26,7 @@ from bytepair.kernel.threads import as_threads
 T = TypeVar("T")
 R = TypeVar("R")
 
-State = tuple[str, bool]  # version of bytepair, and whether the kernel is there
+State = tuple[str, bool, str]  # version of bytepair, whether the kernel is there, and of regex
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 CONNECT = 30  # seconds to find the scheduler, and a worker
@@ -119,21 +120,24 @@ class DaskEngine:
                 future = next(done)
                 number = running.pop(future)
                 try:
-                    result = future.result()
+                    succeeded, value = future.result()
                 except distributed.KilledWorker as error:
                     if tries[number] == TRIES:
                         raise WorkerLostError(tasks[number], TRIES, str(error)) from None
                     give(number)
                     continue
-                except CancelledError:
-                    raise BytepairError(
-                        f"{tasks[number]}: the Dask scheduler has lost it. Run again: what is done "
-                        "is kept."
-                    ) from None
                 finally:
                     future.release()
+                if not succeeded:
+                    raise value
                 give_more()
-                yield number, result
+                yield number, value
+        except (CancelledError, distributed.comm.CommClosedError):
+            running.clear()
+            raise BytepairError(
+                "the Dask scheduler has ended, or has lost tasks. Start it if need be, and run "
+                "again: what is done is kept."
+            ) from None
         finally:
             self._client.cancel(list(running))
 
@@ -165,19 +169,21 @@ def _begin_to_import() -> str:
 
     multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed"])
     try:
-        forkserver.ensure_running()
+        with no_interrupts():
+            forkserver.ensure_running()
     except OSError:  # its socket lies in TMPDIR, whose path may be too long for one
         return "spawn"
     return "forkserver"
 
 
 def _state() -> State:
-    return __version__, library() is not None
+    return __version__, library() is not None, version("regex")
 
 
 def _check_state(worker: str, state: State, mine: State) -> None:
     def words(state: State) -> str:
-        return f"bytepair {state[0]} with{'' if state[1] else 'out'} the kernel"
+        kernel = "with" if state[1] else "without"
+        return f"bytepair {state[0]} {kernel} the kernel and regex {state[2]}"
 
     if state != mine:
         raise BytepairError(
@@ -186,11 +192,11 @@ def _check_state(worker: str, state: State, mine: State) -> None:
         )
 
 
-def _run(state: State, function: Callable[[T], R], task: T) -> R:
+def _run(state: State, function: Callable[[T], R], task: T) -> tuple[bool, Any]:
     """What a worker does; a worker may have joined after the others were checked."""
     from distributed import get_worker
 
     worker = get_worker()
     _check_state(worker.address, _state(), state)
     tempfile.tempdir = worker.local_directory  # the nanny clears it when the worker dies
-    return function(task)
+    return attempt(function, task)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import tempfile
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,8 +21,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Self, TypeVar
 
-from bytepair.engine import TRIES, EngineParams, WorkerLostError
-from bytepair.errors import BytepairError
+from bytepair.engine import (
+    TRIES,
+    EngineParams,
+    WorkerLostError,
+    attempt,
+    no_interrupts,
+    portable,
+)
 from bytepair.kernel.threads import as_threads
 
 T = TypeVar("T")
@@ -63,12 +69,13 @@ class ProcessesEngine:
                     if answer is None:  # it has died
                         deaths[number] += 1
                         worker.join()
+                        self._workers.remove(worker)
                         if deaths[number] == TRIES:
                             what = "the start of a worker" if number == _START else tasks[number]
                             raise WorkerLostError(what, TRIES, worker.end())
                         if number != _START:
                             waiting.appendleft(number)
-                        self._workers[self._workers.index(worker)] = _Worker(self._scratch.name)
+                        self._workers.append(_Worker(self._scratch.name))
                     elif number != _START:
                         succeeded, value = answer
                         if not succeeded:
@@ -113,7 +120,8 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.number: int | None = _START
         self._process: BaseProcess = context.Process(target=_work, args=(theirs, scratch))
-        self._process.start()
+        with no_interrupts():
+            self._process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
 
     @property
@@ -131,9 +139,10 @@ class _Worker:
         """The number of its task and what came of it; None if it has died."""
         number, self.number = self.number, None
         try:
-            return number, self.pipe.recv()  # type: ignore[return-value]
-        except (EOFError, ConnectionResetError):
+            data = self.pipe.recv_bytes()
+        except (EOFError, OSError):  # it may have died in the middle of its answer
             return number, None  # type: ignore[return-value]
+        return number, pickle.loads(data)  # type: ignore[return-value]  # noqa: S301  ours
 
     def stop(self) -> None:
         self._process.terminate()
@@ -154,7 +163,7 @@ class _Worker:
 def _work(pipe: Connection, scratch: str) -> None:
     """What a worker does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, who ends the workers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(scratch,), daemon=True).start()
     tempfile.tempdir = scratch
     pipe.send((True, None))
     while True:
@@ -163,28 +172,14 @@ def _work(pipe: Connection, scratch: str) -> None:
         except EOFError:
             return
         except Exception as error:  # noqa: BLE001  a module that is not there, say
-            pipe.send((False, _portable(error)))
+            pipe.send((False, portable(error)))
             continue
-        try:
-            answer = True, function(task)
-        except Exception as error:  # noqa: BLE001  it is raised in the parent
-            answer = False, _portable(error)
-        pipe.send(answer)
+        pipe.send(attempt(function, task))
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(scratch: str) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
+    shutil.rmtree(scratch, ignore_errors=True)  # it was the parent's to remove
     os._exit(1)
-
-
-def _portable(error: Exception) -> Exception:
-    """An exception that comes through a pipe, with its traceback if it is a bug."""
-    if not isinstance(error, BytepairError | OSError):
-        error.add_note("in a worker:\n" + "".join(traceback.format_exception(error)))
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301
-    except Exception:  # noqa: BLE001
-        return BytepairError("".join(traceback.format_exception(error)))
-    return error

@@ -34,6 +34,7 @@ from bytepair.packed import PackedCounts, from_little_endian, little_endian
 RUN_FILES = ("chunks.bin", "ends.bin", "counts.bin")
 LEAST_WINDOW = 256 << 10  # bytes; below, reading takes more calls than time
 LARGEST_WINDOW = 8 << 20
+AT_ONCE = 64  # runs, of three files each: a process may have 256 open on some systems
 _ENTRY = 16  # bytes of an end and a count
 _BATCH = 1 << 16  # chunks that Python, without the kernel, writes at a time
 
@@ -165,7 +166,7 @@ def merge_runs(runs: Sequence[SortedRun], folder: Path, *, memory: int, scratch:
         ArtifactError: a run is not what its facts say, or a sum needs more than 64 bits.
     """
     longest = max((run.facts.longest for run in runs), default=0)
-    at_a_time = max(2, memory // 2 // max(LEAST_WINDOW, longest))
+    at_a_time = min(AT_ONCE, max(2, memory // 2 // max(LEAST_WINDOW, longest)))
     made: list[Path] = []
     while len(runs) > at_a_time:
         groups = [runs[i : i + at_a_time] for i in range(0, len(runs), at_a_time)]

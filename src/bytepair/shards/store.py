@@ -8,6 +8,7 @@ receipt vouches for.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import shutil
@@ -92,9 +93,13 @@ class LocalStore:
     def put(self, written: Path, path: str) -> None:
         target = self._root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with written.open("rb+") as file:
-            os.fsync(file.fileno())
-        written.replace(target)
+        try:
+            with written.open("rb+") as file:
+                os.fsync(file.fileno())
+            written.replace(target)
+        except OSError as error:
+            error.filename = str(target)  # what is written has a name that nobody knows
+            raise
 
     def remove(self, path: str) -> None:
         (self._root / path).unlink(missing_ok=True)
@@ -104,7 +109,8 @@ class LocalStore:
         # In the store, so that a rename moves a file out of it, and where there is room.
         parent = self._root / _SCRATCH
         parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
+        made = tempfile.TemporaryDirectory(dir=parent, ignore_cleanup_errors=True)
+        with made as folder, _full(self._root):
             yield Path(folder)
 
     def remove_scratch(self) -> None:
@@ -180,7 +186,8 @@ class RemoteStore:
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="bytepair-", ignore_cleanup_errors=True) as folder:
+        made = tempfile.TemporaryDirectory(prefix="bytepair-", ignore_cleanup_errors=True)
+        with made as folder, _full(Path(folder).parent):
             yield Path(folder)
 
     def name(self, path: str) -> str:
@@ -223,6 +230,17 @@ def _named(name: str) -> Iterator[None]:
         raise BytepairError(
             f"{name}: {type(error).__name__}: {error}. Is the store there, and may it be written?"
         ) from error
+
+
+@contextlib.contextmanager
+def _full(folder: Path) -> Iterator[None]:
+    """Say which folder has no room left, since an exception of `write` does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT} and error.filename is None:
+            error.filename = str(folder)
+        raise
 
 
 def _absent(name: str) -> ArtifactError:

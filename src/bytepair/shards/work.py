@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -100,6 +101,7 @@ class CountTask:
             "split": self.split,
             "separator": self.separator,
             "chunker_sha256": self.counts_of(None).chunker_sha256,
+            **_regex_version(self.pattern),
         }
 
     def counts_of(self, train_sha256: str | None) -> ChunkCounts:
@@ -144,6 +146,7 @@ class EncodeTask:
             "separator": self.separator,
             "tokenizer_sha256": sha256(self.tokenizer),
             "special": self.special,
+            **_regex_version(_tokenizer(self.tokenizer).pattern),
         }
 
 
@@ -153,6 +156,11 @@ class Done(NamedTuple):
     name: str
     receipts: tuple[Receipt, ...]
     is_reused: bool
+
+
+def _regex_version(pattern: Pattern) -> dict[str, str]:
+    """The version of the package `regex`, where cuts depend on it."""
+    return {"regex_version": version("regex")} if pattern.needs_regex_library else {}
 
 
 def shard_name(url: str) -> str:
