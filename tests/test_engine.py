@@ -364,8 +364,8 @@ def test_wrong_params(tmp_path, block, message):
         load_engine(tmp_path / "params.yaml")
 
 
-@pytest.mark.parametrize("store", ["s3://bucket/a b", "/mnt/web", "web/work/", "file://web/work"])
+@pytest.mark.parametrize("store", ["s3://bucket/a b", "/mnt/web", "web/made/", "file://web/work"])
 def test_a_store_of_the_project_is_the_same_for_workers_elsewhere(store, tmp_path):
     (tmp_path / "params.yaml").write_text(f"engine: {{store: '{store}'}}")
-    local = {"web/work/": str(tmp_path / "web/work"), "file://web/work": str(tmp_path / "web/work")}
+    local = {"web/made/": str(tmp_path / "web/made"), "file://web/work": str(tmp_path / "web/work")}
     assert load_engine(tmp_path / "params.yaml").store == local.get(store, store)
